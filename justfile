@@ -1,0 +1,70 @@
+# Everything a developer or a first user runs. `pip install rust-just` brings just.
+
+python := ".venv/bin/python"
+cache := env("RAGPACK_CACHE", env("XDG_CACHE_HOME", env("HOME") / ".cache") / "ragpack")
+model := cache / "smollm2-135m-instruct"
+
+# lint, then every test
+default: lint test
+
+# the main job on the project's own fixtures: first without a model, then with the SmolLM2 reader
+demo: _core && _demo-reader
+    @PATH="$PWD/.venv/bin:$PATH" sh docs/demo/without-model.sh
+
+_demo-reader: reader
+    @PATH="$PWD/.venv/bin:$PATH" MODEL="{{model}}" sh docs/demo/with-reader.sh
+
+# every test, and the lints; sets up what it needs
+test *args: _test-tools reader lint
+    {{python}} -m pytest {{args}}
+
+# tests that need no reader: seconds instead of minutes
+quick *args: _test-tools
+    {{python}} -m pytest -m "not reader and not slow" {{args}}
+
+# format, lint, types, layers, generated files
+lint: _test-tools
+    {{python}} -m ruff check .
+    {{python}} -m ruff format --check .
+    {{python}} -m mypy
+    PYTHONPATH=. .venv/bin/lint-imports --no-logo
+    {{python}} docs/generate.py --check
+
+# mend what can be mended by itself
+fix: _test-tools
+    {{python}} -m ruff check --fix .
+    {{python}} -m ruff format .
+
+# docs/records.md, docs/cli.md, the JSON Schema files
+docs: _test-tools
+    {{python}} docs/generate.py
+
+# write the golden outputs anew; read the diff
+golden: _test-tools
+    {{python}} -m pytest tests/cases --golden
+
+# the project's own question set, from its seed
+fixtures:
+    {{python}} fixtures/make.py set
+
+# vLLM for this machine's CPU, and SmolLM2-135M-Instruct in the cache folder
+reader: _core
+    @{{python}} fixtures/reader.py install
+    @{{python}} fixtures/reader.py convert --to "{{model}}"
+
+# speed and memory, as ratios measured in one run
+bench *args: _test-tools reader
+    MODEL="{{model}}" {{python}} docs/bench/bench.py {{args}}
+
+# the wheel in an environment of its own, without extras
+smoke: _test-tools
+    {{python}} -m pytest tests/contract/test_wheel.py
+
+_venv:
+    @test -x {{python}} || python3 -m venv .venv
+
+_core: _venv
+    @{{python}} -c "import ragpack, bm25s, orjson, msgspec, sentencex, typer, tokenizers" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e .
+
+_test-tools: _core
+    @{{python}} -c "import pytest, hypothesis, ruff, mypy, importlinter, ir_measures, openai, ray, zstandard, build, hatchling" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e '.[test]'

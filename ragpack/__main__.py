@@ -1,0 +1,25 @@
+"""python -m ragpack, and the `ragpack` command. Only `main` exits."""
+
+import os
+import sys
+
+from ragpack.flow.streams import STDOUT
+
+
+def main() -> None:
+    """Keep standard output for records, then read the command line."""
+    STDOUT.guard()
+    from ragpack.cli import run  # after the guard: nothing that it imports may print to standard output
+
+    code = run()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        code = code or 141
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT.fd)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Lexical scores over the candidates of one question: BM25 against the question, tf-idf among themselves.
+
+For at most a few hundred short texts, given as tokens, scored once: there is no index. Both functions walk
+tokens in the order of first appearance, never in the order of a set: that order changes from process to
+process, and with it the last bit of a sum.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def bm25(
+    query_terms: Sequence[str], texts: Sequence[Sequence[str]], *, k1: float = 1.5, b: float = 0.75
+) -> NDArray[np.float64]:
+    """[n] BM25 score of each text: the Lucene variant (Kamphuis et al., ECIR 2020), the default of bm25s.
+
+    Sum over the tokens of the query, a repeated token as often as it is repeated, of
+        ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / average length)).
+    There is no factor (k1 + 1): it would scale every score alike.
+
+    >>> bm25(["a"], [["a", "b"], ["c", "b"]]).round(4).tolist()  # ln(1 + 1.5 / 1.5) * 1 / (1 + 1.5)
+    [0.2773, 0.0]
+    """
+    repeats = Counter(query_terms)
+    row = {term: i for i, term in enumerate(repeats)}
+    lengths = np.array([len(text) for text in texts], dtype=np.float64)
+    if not row or not lengths.any():
+        return np.zeros(len(texts))
+    tf = np.zeros((len(row), len(texts)))
+    for j, text in enumerate(texts):
+        for token in text:
+            if token in row:
+                tf[row[token], j] += 1.0
+    df = (tf > 0).sum(axis=1)
+    idf = np.log(1.0 + (len(texts) - df + 0.5) / (df + 0.5))
+    weight = idf * np.fromiter(repeats.values(), dtype=np.float64)
+    # Subtle: max guards 0 / 0 for an empty text with b=1; with tf = 0 the score is 0 whatever stands below.
+    norm = np.maximum(k1 * (1.0 - b + b * lengths / lengths.mean()), np.finfo(np.float64).tiny)
+    # A sum down the rows, not a matrix product: equal texts then get equal bits, wherever they stand.
+    scores: NDArray[np.float64] = (weight[:, None] * (tf / (tf + norm))).sum(axis=0)
+    return scores
+
+
+def tfidf(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """[n, v] tf-idf of each text, scaled to length 1, so that a product of two rows is their cosine.
+
+    tf * (ln((1 + N) / (1 + df)) + 1): raw counts and the smooth idf that scikit-learn has by default.
+    Columns are the vocabulary in order of first appearance. A text without tokens is a row of zeros.
+
+    >>> tfidf([["a", "a"], [], ["a", "b"]]).round(2).tolist()
+    [[1.0, 0.0], [0.0, 0.0], [0.61, 0.8]]
+    """
+    column: dict[str, int] = {}
+    columns = [column.setdefault(token, len(column)) for text in texts for token in text]
+    n, v = len(texts), len(column)
+    rows = np.repeat(np.arange(n), [len(text) for text in texts])
+    tf = np.bincount(rows * v + np.array(columns, dtype=np.int64), minlength=n * v).reshape(n, v)
+    idf = np.log((1.0 + n) / (1.0 + (tf > 0).sum(axis=0))) + 1.0
+    weights: NDArray[np.float64] = tf * idf
+    norms = np.sqrt((weights * weights).sum(axis=1, keepdims=True))
+    return weights / np.where(norms > 0, norms, 1.0)

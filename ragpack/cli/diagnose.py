@@ -1,0 +1,33 @@
+"""ragpack diagnose"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ragpack.cli import app
+from ragpack.cli.options import RESUME, SHARED, WORKERS, Files, whole_numbers, with_flow
+
+
+@app.command()
+@with_flow(SHARED, RESUME, WORKERS)
+def diagnose(
+    flow: object,
+    files: Files = None,
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME", help="Rules of EM and F1; `ragpack list profiles`.")
+    ] = "squad",
+    k: Annotated[list[str] | None, typer.Option("-k", "--k", metavar="N,…", help="Depths of recall@k and its kin. [default: 1,2,5,10]")] = None,
+) -> int:
+    """ragpack diagnose answers.jsonl -o rows.jsonl
+
+    Measure what survived into the context: ragpack.answer/1 or ragpack.pack/1 in, ragpack.diagnosis/1 out. It needs no
+    reader: without answers EM and F1 are left out.
+    """
+    from ragpack.flow.run import Flow, run_stage
+    from ragpack.stages.diagnose import DiagnoseParams, open_diagnose
+
+    assert isinstance(flow, Flow)
+    params = DiagnoseParams(profile, whole_numbers(k or ["1,2,5,10"], "-k"))
+    return run_stage("diagnose", open_diagnose, params, flow, {"params": params})

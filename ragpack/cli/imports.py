@@ -1,0 +1,48 @@
+"""ragpack import"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from ragpack.cli import app
+from ragpack.cli.options import SHARED, with_flow
+from ragpack.errors import UsageError, did_you_mean
+
+
+@app.command(name="import")
+@with_flow(SHARED)
+def import_(
+    flow: object,
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help="`ragpack list formats`.", show_default=False)],  # noqa: A002 # the argument's name
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Files of that format; none, or -, is standard input.", show_default=False)
+    ] = None,
+    sample: Annotated[int | None, typer.Option("--sample", min=1, metavar="N", help="Draw N questions.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the sample.")] = 0,
+) -> int:
+    """ragpack import hotpotqa hotpot_dev_distractor_v1.json --sample 500 --seed 42 -o q.jsonl
+
+    Read a published dataset: its files in, ragpack.question/1 out. Layouts of a format are told apart by themselves.
+    A sample depends on the questions' ids and the seed alone, not on the order of the file.
+    """
+    from ragpack.datasets import DATASETS
+    from ragpack.datasets.entries import Fail
+    from ragpack.datasets.emit import written
+    from ragpack.flow.run import Flow, run_source
+    from ragpack.flow.streams import check_inputs
+    from ragpack.registry import load
+
+    assert isinstance(flow, Flow)
+    if format not in DATASETS:
+        raise UsageError(f"unknown format '{format}'. {did_you_mean(format, DATASETS)}")
+    check_inputs(flow.files)
+    read = load(DATASETS, format)
+
+    def produce(fail: Fail) -> Iterator[bytes]:
+        questions = (question for path in flow.files or ("-",) for question in read(path, fail))
+        yield from written(questions, sample, seed)
+
+    return run_source("import", produce, flow, {"params": {"format": format, "sample": sample, "seed": seed}})

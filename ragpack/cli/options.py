@@ -1,0 +1,126 @@
+"""Options that several commands share: same name, same meaning, in every command."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import tomllib
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from ragpack.errors import UsageError, did_you_mean
+
+Files = Annotated[list[str] | None, typer.Argument(help="Input files; none, or -, is standard input.", show_default=False)]
+
+
+def _params(context: typer.Context, value: str | None) -> str | None:
+    """Read defaults from a TOML file: flags > environment > this file > built-in defaults."""
+    if value is None:
+        return None
+    try:
+        with open(value, "rb") as file:
+            tables = tomllib.load(file)
+    except OSError:
+        raise UsageError(f"--params: no such file: {value}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"--params {value}: {error}") from None
+    command = context.info_name or ""
+    table = tables.get(command, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"--params {value}: [{command}] must be a table")
+    known = {_long(option): option.name for option in context.command.params if _long(option)}
+    defaults = {}
+    for name, found in table.items():
+        if name not in known:
+            raise UsageError(f"--params {value}: [{command}] has no option '{name}'. {did_you_mean(name, known)}")
+        defaults[known[name]] = found
+    context.default_map = {**(context.default_map or {}), **defaults}
+    return value
+
+
+def _long(option: Any) -> str | None:  # noqa: ANN401 # typer's parameter
+    return next((name.removeprefix("--") for name in option.opts if name.startswith("--")), None)
+
+
+SHARED: dict[str, tuple[Any, Any]] = {
+    "output": (
+        Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write here, complete or not at all; .gz and .zst are compressed.")],
+        None,
+    ),
+    "on_error": (
+        Annotated[str, typer.Option("--on-error", metavar="fail|skip", help="A bad record ends the run, or is counted and passed over (exit 3).")],
+        "fail",
+    ),
+    "failures": (
+        Annotated[str | None, typer.Option("--failures", metavar="FILE", help="Write bad records' errors here.")],
+        None,
+    ),
+    "quiet": (
+        Annotated[bool, typer.Option("--quiet", "-q", envvar="RAGPACK_QUIET", help="No progress, no summary.")],
+        False,
+    ),
+    "params": (
+        Annotated[str | None, typer.Option("--params", metavar="FILE.toml", is_eager=True, callback=_params, help="Defaults from the table of this command's name.")],
+        None,
+    ),
+}  # fmt: skip
+
+RESUME: dict[str, tuple[Any, Any]] = {
+    "resume": (
+        Annotated[bool, typer.Option("--resume", help="Take rows that -o FILE or an interrupted run already has; compute the rest.")],
+        False,
+    ),
+}  # fmt: skip
+
+WORKERS: dict[str, tuple[Any, Any]] = {
+    "jobs": (
+        Annotated[int, typer.Option("--jobs", "-j", min=1, envvar="RAGPACK_JOBS", help="Worker processes; the output is the same.")],
+        1,
+    ),
+    "engine": (
+        Annotated[str | None, typer.Option("--engine", metavar="serial|processes|ray", help="Where the work runs; by default processes if -j is above 1.")],
+        None,
+    ),
+}  # fmt: skip
+
+
+def with_flow(*groups: dict[str, tuple[Any, Any]]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command the shared options; it gets them bundled, as `flow`, with its `files` in it."""
+    shared = {name: pair for group in groups for name, pair in group.items()}
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        own = inspect.signature(command, eval_str=True)
+        added = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, (annotation, default) in shared.items()
+        ]
+
+        @functools.wraps(command)
+        def wrapper(**given: Any) -> int:  # noqa: ANN401 # the options' values
+            from ragpack.flow.engines import ENGINES
+            from ragpack.flow.run import Flow
+
+            taken = {name: given.pop(name) for name in shared}
+            taken.pop("params", None)
+            engine = taken.get("engine")
+            if engine is not None and engine not in ENGINES:
+                raise UsageError(f"unknown engine '{engine}'. {did_you_mean(engine, ENGINES)}")
+            return command(flow=Flow(files=tuple(given.pop("files", None) or ()), **taken), **given)
+
+        parameters = [one for one in own.parameters.values() if one.name != "flow"]
+        wrapper.__signature__ = own.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined] # read by typer
+        wrapper.__annotations__ = {one.name: one.annotation for one in [*parameters, *added]}
+        return wrapper
+
+    return decorate
+
+
+def whole_numbers(texts: list[str], option: str) -> tuple[int, ...]:
+    """Numbers from a list such as `96,128`; the option may be repeated."""
+    pieces = [piece.strip() for text in texts for piece in str(text).split(",")]
+    try:
+        return tuple(int(piece) for piece in pieces)
+    except ValueError:
+        raise UsageError(f"{option}: expected whole numbers such as 96,128, got '{','.join(map(str, texts))}'") from None

@@ -1,0 +1,38 @@
+"""ragpack pack"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ragpack.cli import app
+from ragpack.cli.options import RESUME, SHARED, WORKERS, Files, whole_numbers, with_flow
+
+
+@app.command()
+@with_flow(SHARED, RESUME, WORKERS)
+def pack(
+    flow: object,
+    files: Files = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option("--policy", metavar="SPEC,…", help="name:key=value,…; several, or repeated; `ragpack list policies`."),
+    ] = None,
+    budget: Annotated[list[str] | None, typer.Option("--budget", metavar="N,…", help="Most tokens of the context.")] = None,
+    tokenizer: Annotated[
+        str,
+        typer.Option("--tokenizer", metavar="MODEL", help="Counts the tokens: a tokenizer.json, model folder or id, or regex (no model)."),
+    ] = "regex",
+) -> int:
+    """ragpack pack hits.jsonl --policy chunk_packed,chunk_submod --budget 96,160 --tokenizer MODEL -o packs.jsonl
+
+    Choose what the reader sees: ragpack.hits/1 in, one ragpack.pack/1 for each policy and budget out. All policies
+    choose from the same candidates; no context exceeds its budget. Default: chunk_packed at 160.
+    """
+    from ragpack.flow.run import Flow, run_stage
+    from ragpack.stages.pack import PackParams, open_pack
+
+    assert isinstance(flow, Flow)
+    params = PackParams(tuple(policy or ["chunk_packed"]), whole_numbers(budget or ["160"], "--budget"), tokenizer)
+    return run_stage("pack", open_pack, params, flow, {"params": params})

@@ -1,0 +1,35 @@
+"""ragpack retrieve"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ragpack.cli import app
+from ragpack.cli.options import RESUME, SHARED, WORKERS, Files, with_flow
+
+
+@app.command()
+@with_flow(SHARED, RESUME, WORKERS)
+def retrieve(
+    flow: object,
+    files: Files = None,
+    k: Annotated[int, typer.Option("-k", "--k", min=1, help="Hits for each question.")] = 5,
+    corpus: Annotated[
+        str | None, typer.Option("--corpus", metavar="FILE", help="Search these ragpack.doc/1; else each question's own docs.")
+    ] = None,
+    retriever: Annotated[
+        str, typer.Option("--retriever", metavar="SPEC", help="name:key=value,…; `ragpack list retrievers`.")
+    ] = "bm25",
+) -> int:
+    """ragpack retrieve q.jsonl -k 5 -o hits.jsonl
+
+    Rank documents for each question: ragpack.question/1 in, ragpack.hits/1 out.
+    """
+    from ragpack.flow.run import Flow, run_stage
+    from ragpack.stages.retrieve import RetrieveParams, open_retrieve
+
+    assert isinstance(flow, Flow)
+    params = RetrieveParams(k=k, retriever=retriever, corpus=corpus)
+    return run_stage("retrieve", open_retrieve, params, flow, {"params": params}, fields=("hits", "retrieve"))

@@ -1,0 +1,50 @@
+"""ragpack stats"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import typer
+
+from ragpack.cli import app
+from ragpack.cli.options import SHARED, Files, with_flow
+
+
+@app.command()
+@with_flow(SHARED)
+def stats(
+    flow: object,
+    files: Files = None,
+    table: Annotated[
+        list[str] | None, typer.Option("--table", metavar="NAME,…", help="Tables; `ragpack list tables`. Default: those that the rows allow.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="POLICY", help="Compare the other policies with this one, paired.")
+    ] = None,
+    format: Annotated[  # noqa: A002 # the option's name
+        str | None,
+        typer.Option("--format", metavar="table|jsonl|md|csv|json", help="Default: table on a terminal, jsonl elsewhere."),
+    ] = None,
+    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples.")] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the bootstrap.")] = 0,
+) -> int:
+    """ragpack stats rows.jsonl --baseline chunk_packed
+
+    Tables of the diagnostic: ragpack.diagnosis/1 in, ragpack.stat/1 out. Intervals are bootstrapped over questions.
+    """
+    from ragpack.flow.run import Flow, run_fold
+    from ragpack.records import Diagnosed
+    from ragpack.report.tables import choose_format
+    from ragpack.stages.stats import Stats, StatsParams
+
+    assert isinstance(flow, Flow)
+    names = tuple(name.strip() for text in table or [] for name in text.split(","))
+    params = StatsParams(names, baseline, resamples, seed)
+    fold = Stats(params)
+    write = choose_format(format, flow.output)
+
+    def give(say: Callable[[str], None]) -> Iterator[bytes]:
+        yield from write(fold.give(say))
+
+    return run_fold("stats", (Diagnosed,), fold.take, give, flow, {"params": params})

@@ -1,0 +1,105 @@
+"""HotpotQA (Yang et al. 2018), in the three layouts in which it is passed around; each entry says which it is.
+
+- original: `_id, question, answer, type, level, supporting_facts [[title, index]], context [[title, [sentence]]]`
+- columnar (Hugging Face): the same with `id`, and lists side by side in `supporting_facts` and `context`
+- IRCoT: `question_id, question_text, answers_objects [{spans}], contexts [{title, paragraph_text, is_supporting}]`;
+  two blanks part the sentences, and there are no gold sentences
+
+A title names its document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ragpack.datasets.entries import Fail, entries
+from ragpack.errors import DataError
+from ragpack.records import Doc, Question
+
+_BETWEEN = re.compile(r" {2,}")
+Span = tuple[int, int]
+
+
+def read(path: str, fail: Fail) -> Iterator[Question]:
+    """The questions of a file."""
+    for source, number, entry in entries(path, fail):
+        identity = entry.get("_id", entry.get("id", entry.get("question_id")))
+        try:
+            question = _question(entry)
+        except DataError as error:
+            fail(source, number, error, identity)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            what = f"the field {error} is missing" if isinstance(error, KeyError) else f"a field has another form: {error}"
+            fail(source, number, DataError(what, "Layouts: original, Hugging Face, IRCoT; see docs/formats.md."), identity)
+        else:
+            yield question
+
+
+def _question(entry: dict[str, Any]) -> Question:
+    if "question_text" in entry:
+        return _ircot(entry)
+    if isinstance(entry.get("context"), dict):
+        pairs = list(zip(entry["context"]["title"], entry["context"]["sentences"], strict=True))
+        facts = list(zip(entry["supporting_facts"]["title"], entry["supporting_facts"]["sent_id"], strict=True))
+        return _made(entry, entry["id"], pairs, facts)
+    if "_id" in entry:
+        return _made(entry, entry["_id"], entry["context"], entry["supporting_facts"])
+    raise DataError("this is none of the layouts of HotpotQA", "Layouts: original, Hugging Face, IRCoT; see docs/formats.md.")
+
+
+def _made(entry: dict[str, Any], identity: object, pairs: Sequence[Any], facts: Sequence[Any]) -> Question:
+    docs = []
+    for title, sentences in pairs:
+        text, spans = _joined(sentences)
+        docs.append(Doc(id=title, title=title, text=text, sentences=spans))
+    return Question(
+        id=str(identity),
+        question=_text(entry["question"], "question"),
+        answers=[_text(entry["answer"], "answer")],
+        gold=list(dict.fromkeys(_text(title, "supporting_facts") for title, _ in facts)),
+        gold_sentences=[(title, int(index)) for title, index in facts],
+        docs=docs,
+        group="hotpotqa",
+        meta={key: entry[key] for key in ("type", "level") if key in entry},
+    )
+
+
+def _ircot(entry: dict[str, Any]) -> Question:
+    docs = [
+        Doc(id=one["title"], title=one["title"], text=one["paragraph_text"], sentences=_parted(one["paragraph_text"]))
+        for one in entry["contexts"]
+    ]
+    return Question(
+        id=str(entry["question_id"]),
+        question=_text(entry["question_text"], "question_text"),
+        answers=[span for answer in entry["answers_objects"] for span in answer["spans"]],
+        gold=list(dict.fromkeys(one["title"] for one in entry["contexts"] if one["is_supporting"])),
+        docs=docs,
+        group="hotpotqa",
+    )
+
+
+def _joined(sentences: Sequence[str]) -> tuple[str, list[Span]]:
+    """The text of a paragraph and where its sentences stand; an empty one keeps its place, since gold counts them."""
+    spans = []
+    at = 0
+    for sentence in sentences:
+        spans.append((at, at + len(sentence)))
+        at += len(sentence)
+    return "".join(sentences), spans
+
+
+def _parted(text: str) -> list[Span]:
+    """Sentences that two blanks part."""
+    cuts = [match.span() for match in _BETWEEN.finditer(text)]
+    starts = [0, *(end for _, end in cuts)]
+    ends = [*(start for start, _ in cuts), len(text)]
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+
+
+def _text(value: object, field: str) -> str:
+    if not isinstance(value, str):
+        raise DataError(f"{field}: expected a string, got {value!r}")
+    return value

@@ -1,0 +1,72 @@
+"""Error types, each with a next step, and the exit codes.
+
+Everything below `__main__` returns or raises; only `main` exits.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit codes of every command."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    SOME_FAILED = 3
+    INTERRUPTED = 130
+    READER_WENT_AWAY = 141
+    TERMINATED = 143
+
+
+class RagpackError(Exception):
+    """Anything that ends a command with one sentence and no traceback."""
+
+    code = Exit.FAILED
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class UsageError(RagpackError):
+    """The words of the command line are off."""
+
+    code = Exit.USAGE
+
+
+class DataError(RagpackError):
+    """One record is wrong. The flow adds file, line and id."""
+
+
+class BackendError(RagpackError):
+    """A model, a server or a library can't do what was asked."""
+
+
+class Missing(RagpackError):
+    """A package that only this feature needs is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs the extra '{extra}': pip install 'ragpack[{extra}]'")
+        self.feature = feature
+        self.extra = extra
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence that names the closest known names, or all of them.
+
+    >>> did_you_mean("chunk_pakced", ["chunk_packed", "chunk_mmr", "topk"])
+    "Did you mean 'chunk_packed'?"
+    >>> did_you_mean("xyz", ["b", "a"])
+    'Known: a, b.'
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"Did you mean '{close[0]}'?" if close else f"Known: {', '.join(names)}."

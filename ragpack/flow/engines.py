@@ -1,0 +1,140 @@
+"""Where a stage runs: in this process, in `-j` processes, or in Ray. Same bytes, same order, everywhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+from ragpack.errors import BackendError, Missing
+from ragpack.flow.mapper import Done, Mapper
+from ragpack.flow.resume import Earlier, Shelf
+from ragpack.flow.streams import Line
+from ragpack.stage import Stage
+
+BATCH = 32  # lines sent to a worker at once
+AHEAD = 3  # batches in flight for each worker
+
+
+class Plan(NamedTuple):
+    """What a worker needs to open a stage: picklable."""
+
+    open: Callable[[Any], Stage]
+    params: Any
+    shelf: Shelf | None
+
+
+class Batch(NamedTuple):
+    """What a worker sends back."""
+
+    done: list[Done]
+    notes: list[str]
+
+
+Engine = Callable[[Plan, int, Iterator[Line], Callable[[str], None]], Iterator[Done]]
+"""(plan, jobs, lines, say once) -> one `Done` a line, in order."""
+
+
+class Worker:
+    """An opened stage with its mapper."""
+
+    def __init__(self, plan: Plan, stage: Stage | None = None) -> None:
+        self.stage = stage or plan.open(plan.params)
+        earlier = Earlier(plan.shelf, self.stage.name, self.stage.fields) if plan.shelf else None
+        self.map = Mapper(self.stage, earlier)
+
+    def work(self, lines: list[Line]) -> Batch:
+        """A batch of lines, all of it."""
+        return Batch(list(self.map(iter(lines))), self.stage.notes())
+
+
+def serial(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]) -> Iterator[Done]:
+    """In this process, streaming line by line."""
+    del jobs
+    worker = Worker(plan)
+    try:
+        yield from worker.map(lines)
+        for note in worker.stage.notes():
+            say(note)
+    finally:
+        worker.stage.close()
+
+
+def processes(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]) -> Iterator[Done]:
+    """In `jobs` processes of this machine."""
+    # Each worker counts tokens on one core; threads of the tokenizer would fight for it.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_start, initargs=(plan,))
+    try:
+        yield from _in_order(lines, jobs, lambda batch: pool.submit(_work, batch), lambda future: future.result(), say)
+    except BrokenProcessPool:
+        raise BackendError("a worker died", "It may have run out of memory: try a smaller -j.") from None
+    finally:
+        workers = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.terminate()
+
+
+def ray(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]) -> Iterator[Done]:
+    """In Ray actors: on the cluster that RAY_ADDRESS names, else on this machine."""
+    try:
+        import ray as library
+    except ImportError:
+        raise Missing("--engine ray", "ray") from None
+    if plan.shelf and os.environ.get("RAY_ADDRESS"):
+        raise BackendError("--resume reads files of this machine", "Resume with --engine processes, or unset RAY_ADDRESS.")
+    local = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": jobs, "include_dashboard": False}
+    library.init(log_to_driver=False, configure_logging=False, **local)
+    try:
+        remote = library.remote(num_cpus=1)(Worker)
+        actors = [remote.remote(plan) for _ in range(jobs)]
+        turn = iter(range(2**62))
+
+        def send(batch: list[Line]) -> Any:  # noqa: ANN401 # an object reference
+            return actors[next(turn) % jobs].work.remote(batch)
+
+        yield from _in_order(lines, jobs, send, library.get, say)
+    finally:
+        library.shutdown()
+
+
+ENGINES: dict[str, Engine] = {"serial": serial, "processes": processes, "ray": ray}
+
+
+def _in_order(
+    lines: Iterator[Line],
+    jobs: int,
+    send: Callable[[list[Line]], Any],
+    receive: Callable[[Any], Batch],
+    say: Callable[[str], None],
+) -> Iterator[Done]:
+    """Send batches ahead, a bounded number of them, and take the results back in the order of the input."""
+    flying: deque[Any] = deque()
+    while True:
+        while len(flying) < AHEAD * jobs and (batch := list(islice(lines, BATCH))):
+            flying.append(send(batch))
+        if not flying:
+            return
+        result = receive(flying.popleft())
+        for note in result.notes:
+            say(note)
+        yield from result.done
+
+
+_WORKER: list[Worker] = []
+
+
+def _start(plan: Plan) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it and ends the others
+    _WORKER.append(Worker(plan))
+
+
+def _work(lines: list[Line]) -> Batch:
+    return _WORKER[0].work(lines)

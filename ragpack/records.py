@@ -1,0 +1,446 @@
+"""Every record that flows between stages: its fields, their order, and how a line is checked.
+
+One JSON object per line, first key `schema`. A stage adds one object under its own name and leaves the rest
+alone; unknown keys survive, after the known ones. Undefined is null. The line under each field is its
+reference: `docs/records.md` and the JSON Schema files are made from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
+
+from ragpack.errors import DataError
+
+Raw = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What every record has."""
+
+    SCHEMA: ClassVar[str] = ""
+    """Name and version, the value of the first key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doc(Record):
+    """A document of a corpus, or of one question's own pool."""
+
+    SCHEMA: ClassVar[str] = "ragpack.doc/1"
+
+    id: str
+    """Unique in its corpus or pool; what `gold` and `hits` name."""
+    title: str | None = None
+    """Printed before each snippet of the document."""
+    text: str
+    """The text, in Unicode; all spans count its code points."""
+    sentences: list[tuple[int, int]] | None = None
+    """[start, end) of each sentence in `text`; cut by rule where absent."""
+    meta: Raw | None = None
+    """Free; never read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question(Record):
+    """A question with what is known of its answer."""
+
+    SCHEMA: ClassVar[str] = "ragpack.question/1"
+
+    id: str
+    """The cluster of all inference: rows of one question are never independent."""
+    question: str
+    """The question as the reader will see it."""
+    answers: list[str] = dataclasses.field(default_factory=list)
+    """Gold answers and their aliases; empty where none is known."""
+    gold: list[str] = dataclasses.field(default_factory=list)
+    """Ids of the gold documents; empty where none is known."""
+    gold_sentences: list[tuple[str, int]] | None = None
+    """[document id, sentence index from 0] of each supporting sentence."""
+    docs: list[Doc] | None = None
+    """The question's own pool of documents."""
+    group: str | None = None
+    """A name to cut tables by: dataset, split, question type."""
+    sample: Raw | None = None
+    """`seed`, `n`: how `import --sample` drew this question."""
+    meta: Raw | None = None
+    """Free; never read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One retrieved document."""
+
+    rank: int
+    """Place in the ranking, from 1."""
+    id: str
+    """The document's id."""
+    title: str | None = None
+    """The document's title."""
+    text: str | None = None
+    """The document's text; absent after `pack`."""
+    score: float | None = None
+    """The retriever's score; larger is better."""
+    sentences: list[tuple[int, int]] | None = None
+    """[start, end) of each sentence in `text`; absent after `pack`."""
+    has_answer: bool | None = None
+    """Does a gold answer occur in `text` (token match)? Null where no answer is known."""
+    scores: dict[str, float | None] | None = None
+    """Other scores by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieve:
+    """What `retrieve` did."""
+
+    retriever: str
+    """Canonical retriever string."""
+    k: int
+    """Hits asked for."""
+    index: str
+    """`pool`, or the fingerprint of the corpus."""
+    key: str | None = None
+    """Content key: equal keys, equal hits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hits(Record):
+    """A question with its ranked documents."""
+
+    SCHEMA: ClassVar[str] = "ragpack.hits/1"
+
+    id: str
+    question: str
+    answers: list[str] = dataclasses.field(default_factory=list)
+    gold: list[str] = dataclasses.field(default_factory=list)
+    gold_sentences: list[tuple[str, int]] | None = None
+    group: str | None = None
+    sample: Raw | None = None
+    meta: Raw | None = None
+    hits: list[Hit]
+    """The ranked documents."""
+    retrieve: Retrieve | None = None
+    """What made the hits; absent where they were brought from elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snippet:
+    """One piece of the context, in the order in which it stands there."""
+
+    id: str
+    """The document's id."""
+    title: str | None = None
+    """The document's title."""
+    rank: int
+    """The hit's rank."""
+    span: tuple[int, int]
+    """[start, end) in the document's text."""
+    tokens: int
+    """Tokens of the context that it accounts for, header and separator included; they add up to `pack.tokens`."""
+    relevance: float
+    """Relevance to the question, scaled to a maximum of 1 over the candidates."""
+    gain: float | None = None
+    """Gain of the objective when it was taken, where the packer has one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    """What `pack` put into the context."""
+
+    policy: str
+    """Canonical policy string; defaults are left out."""
+    budget: int
+    """The most tokens that the context may have."""
+    unit: str
+    """The tokenizer that counts, and the head of its fingerprint."""
+    tokens: int
+    """Tokens of `context`, counted on the whole string."""
+    context: str
+    """What the reader sees."""
+    snippets: list[Snippet]
+    """What is in it, in the order of the text."""
+    dropped: int
+    """Candidates that are not in it."""
+    objective: float | None = None
+    """F(S) of the chosen set, where the packer maximises one."""
+    bound: float | None = None
+    """An upper bound on the largest F at this budget."""
+    key: str | None = None
+    """Content key: equal keys, equal contexts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed(Record):
+    """A packed context: one line for each policy and budget."""
+
+    SCHEMA: ClassVar[str] = "ragpack.pack/1"
+
+    id: str
+    question: str
+    answers: list[str] = dataclasses.field(default_factory=list)
+    gold: list[str] = dataclasses.field(default_factory=list)
+    gold_sentences: list[tuple[str, int]] | None = None
+    group: str | None = None
+    sample: Raw | None = None
+    meta: Raw | None = None
+    hits: list[Hit]
+    """The hits, less their texts."""
+    retrieve: Retrieve | None = None
+    pack: Pack
+    """What `pack` did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """Which prompt was used."""
+
+    name: str
+    """Name and version of the template."""
+    hash: str
+    """Hash of its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens that one call took."""
+
+    prompt: int
+    """Tokens of the whole templated prompt."""
+    completion: int
+    """Tokens generated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generate:
+    """What the reader answered."""
+
+    reader: str
+    """Back end: `vllm`, `openai`, `extractive`."""
+    model: str
+    """Model id, or the name of its folder."""
+    prompt: Prompt
+    """The prompt template."""
+    answer: str
+    """The completion, blanks at both ends removed; nothing else is done to it."""
+    finish: str
+    """Why generation ended: `stop` or `length`."""
+    tokens: Usage
+    """Tokens of the call."""
+    logprob: float | None = None
+    """Sum of the answer tokens' log-probabilities (`--logprob`)."""
+    prompt_text: str | None = None
+    """The templated prompt (`--keep-prompt`)."""
+    key: str | None = None
+    """Content key: equal keys, the same call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered(Record):
+    """A packed context with the reader's answer."""
+
+    SCHEMA: ClassVar[str] = "ragpack.answer/1"
+
+    id: str
+    question: str
+    answers: list[str] = dataclasses.field(default_factory=list)
+    gold: list[str] = dataclasses.field(default_factory=list)
+    gold_sentences: list[tuple[str, int]] | None = None
+    group: str | None = None
+    sample: Raw | None = None
+    meta: Raw | None = None
+    hits: list[Hit]
+    retrieve: Retrieve | None = None
+    pack: Pack
+    generate: Generate
+    """What `generate` did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosed(Record):
+    """A row of the diagnostic; `stats` reads these. `diagnose` also holds `recall@k`, `hit@k`, `all_gold@k`,
+    `ndcg@k` and `answer_in_hits@k` for each k asked for."""
+
+    SCHEMA: ClassVar[str] = "ragpack.diagnosis/1"
+
+    id: str
+    question: str
+    answers: list[str] = dataclasses.field(default_factory=list)
+    gold: list[str] = dataclasses.field(default_factory=list)
+    gold_sentences: list[tuple[str, int]] | None = None
+    group: str | None = None
+    sample: Raw | None = None
+    meta: Raw | None = None
+    hits: list[Hit]
+    retrieve: Retrieve | None = None
+    pack: Pack
+    generate: Generate | None = None
+    diagnose: Diagnose
+    """What `diagnose` measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnose:
+    """The diagnostic of one context, and the answer's score where there is one."""
+
+    profile: str
+    """Rules of EM and F1: `squad`, `hotpot`, `2wiki`, `musique`, `flashrag`."""
+    answer_kind: str | None = None
+    """`span`, `yes_no`, or `empty` (every gold normalises to nothing); null without golds."""
+    answer_in_context: float | None = None
+    """1 if the tokens of a gold answer stand together in the context, else 0."""
+    graded: float | None = None
+    """Largest share of an answer's tokens within a window of twice its length."""
+    gold_doc_coverage: float | None = None
+    """Share of the gold documents with a snippet in the context."""
+    all_gold_in_context: float | None = None
+    """1 if every gold document has one."""
+    gold_token_density: float | None = None
+    """Share of the context's tokens that come from gold documents; null for an empty context."""
+    answer_in_hits: float | None = None
+    """1 if a hit has the answer, else 0."""
+    all_gold_in_hits: float | None = None
+    """1 if every gold document is among the hits: the question is retrieval-perfect."""
+    em: float | None = None
+    """Exact match; null without a reader."""
+    f1: float | None = None
+    """Token F1; null without a reader."""
+    verdict: str | None = None
+    """`correct`, `unsupported_correct`, `in_context_missed`, `dropped_by_packing`, `not_retrieved`; without a
+    reader `in_context` stands for the first and third."""
+    spans: list[tuple[int, int]] | None = None
+    """[start, end) of each place in `pack.context` where a gold answer stands."""
+    key: str | None = None
+    """Content key: equal keys, equal numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stat(Record):
+    """One row of one table; after `table` that table's columns."""
+
+    SCHEMA: ClassVar[str] = "ragpack.stat/1"
+
+    table: str
+    """Name of the table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure(Record):
+    """A line that could not be worked on (`--failures FILE`)."""
+
+    SCHEMA: ClassVar[str] = "ragpack.failure/1"
+
+    stage: str
+    """The command."""
+    source: str
+    """The file, or `<stdin>`."""
+    line: int
+    """Line number, from 1."""
+    id: str | None = None
+    """The record's id, where it could be read."""
+    error: Raw
+    """`type` and `message`."""
+
+
+RECORDS: tuple[type[Record], ...] = (Doc, Question, Hits, Packed, Answered, Diagnosed, Stat, Failure)
+MADE_BY = {Question: "import", Hits: "retrieve", Packed: "pack", Answered: "generate", Diagnosed: "diagnose"}
+
+_EXPECTED = re.compile(r"Expected `(?P<type>[^`]+)`(?: of length (?P<length>\d+))?, got (?P<got>.+?)(?: - at `(?P<path>.+)`)?$")
+_MISSING = re.compile(r"Object missing required field `(?P<field>[^`]+)`(?: - at `(?P<path>.+)`)?$")
+_WORDS = {"str": "a string", "float": "a number", "int": "a whole number", "array": "a list", "object": "an object",
+          "bool": "true or false", "null": "null"}  # fmt: skip
+
+
+def view(raw: object, accepted: tuple[type[Record], ...]) -> Any:  # noqa: ANN401 # one of `accepted`
+    """Check a parsed line against the record types that a command accepts.
+
+    A line without `schema` is read as the first of them. Raises `DataError` with the path of the first field
+    that is wrong, the value found, and what to do.
+    """
+    if not isinstance(raw, dict):
+        raise DataError(f"expected an object, got {_shown(raw)}", "Each line is one JSON object.")
+    kind = _kind(raw.get("schema"), accepted)
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), raw) from None
+
+
+def ordered(kind: type[Record], fields: Raw) -> Raw:
+    """The record as it is written: `schema`, the known keys in their order, then the unknown ones as they came."""
+    row: Raw = {"schema": kind.SCHEMA}
+    for name in field_names(kind):
+        if name in fields:
+            row[name] = fields[name]
+    for name, value in fields.items():
+        if name not in row:
+            row[name] = value
+    return row
+
+
+@functools.cache
+def field_names(kind: type) -> tuple[str, ...]:
+    """Names of a record's fields, in the order in which they are written."""
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def _kind(schema: object, accepted: tuple[type[Record], ...]) -> type[Record]:
+    if schema is None:
+        return accepted[0]
+    for kind in accepted:
+        if schema == kind.SCHEMA:
+            return kind
+    wanted = " or ".join(kind.SCHEMA for kind in accepted)
+    name, _, version = str(schema).partition("/")
+    for kind in accepted:
+        if name == kind.SCHEMA.partition("/")[0] and version.isdigit():
+            raise DataError(f"schema {schema} is another version; this ragpack reads {kind.SCHEMA}",
+                            "Use the ragpack that wrote the file, or a newer one.")  # fmt: skip
+    maker = MADE_BY.get(accepted[0])
+    hint = f"`ragpack {maker}` writes {accepted[0].SCHEMA}." if maker else None
+    raise DataError(f"expected {wanted}, got {_shown(schema)}", hint)
+
+
+def _explain(message: str, raw: Raw) -> DataError:
+    """msgspec's sentence in the words of the command line, with the value that was found."""
+    missing = _MISSING.match(message)
+    if missing:
+        path = _path(missing["path"])
+        return DataError(f"{path + ': ' if path else ''}the field '{missing['field']}' is missing")
+    expected = _EXPECTED.match(message)
+    if not expected:
+        return DataError(message)
+    path = _path(expected["path"])
+    names = [part.strip() for part in expected["type"].split("|")]
+    wanted = " or ".join(_WORDS.get(name, name) for name in names)
+    if expected["length"]:
+        wanted = f"{wanted} of {expected['length']}"
+    found = _at(raw, path)
+    hint = None
+    if names[0] == "str" and isinstance(found, int) and not isinstance(found, bool):
+        hint = f'Write "{found}": ids and texts are strings, since long numbers lose digits in JSON.'
+    where = f"{path}: " if path else ""
+    return DataError(f"{where}expected {wanted}, got {_shown(found)}", hint)
+
+
+def _path(path: str | None) -> str:
+    return (path or "$").removeprefix("$").removeprefix(".")
+
+
+def _at(raw: Raw, path: str) -> object:
+    value: Any = raw
+    for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+        try:
+            value = value[int(index)] if index else value[name]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _shown(value: object) -> str:
+    text = msgspec.json.encode(value).decode() if not isinstance(value, float) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,1 @@
+"""What a person reads: tables, lists, the doctor's sheet."""

@@ -1,0 +1,9 @@
+"""Retrievers: from a question to ranked documents.
+
+`open_retriever(corpus, *, options) -> Retriever`; its keyword-only parameters are its options. `corpus` is None
+where each question brings its own pool. To add one: one file, one line here.
+"""
+
+RETRIEVERS: dict[str, str] = {
+    "bm25": "ragpack.retrievers.bm25:open_retriever",
+}

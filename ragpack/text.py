@@ -1,0 +1,85 @@
+"""Words, content terms and sentences: what the lexical parts read in a text."""
+
+from __future__ import annotations
+
+import re
+
+from ragpack.errors import DataError, Missing
+
+Span = tuple[int, int]
+
+_WORD = re.compile(r"\w+")
+# Scripts without blanks between words: each character is a term, or a whole clause would be one.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_ASCII = re.compile(r"[0-9a-z_]+")
+
+# Function words, auxiliaries and question words: they say what kind of thing is asked, not which one.
+STOP_WORDS = frozenset(
+    """a about after all also an and any are as at be because been before being between both but by can could did do
+    does doing during each for from further had has have having he her here hers him his how i if in into is it its
+    just me more most my no nor not of off on once only or other our out over own s same she should so some such t
+    than that the their them then there these they this those through to too under until up very was we were what
+    when where which while who whom whose why will with would you your""".split()
+)
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words in order; numbers and single letters stay; each CJK, Thai, Lao, Khmer or Burmese character is
+    one word.
+
+    >>> words("The X-15 flew in 1959 — 東京")
+    ['the', 'x', '15', 'flew', 'in', '1959', '東', '京']
+    """
+    text = text.lower()
+    if text.isascii():
+        return _ASCII.findall(text)
+    if _UNSPACED.search(text):
+        text = _UNSPACED.sub(r" \g<0> ", text)
+    return _WORD.findall(text)
+
+
+def content_terms(text: str) -> list[str]:
+    """The distinct words of a question that say which thing is asked for, in order of first appearance.
+
+    >>> content_terms("Who wrote the song that the song of Ana quotes?")
+    ['wrote', 'song', 'ana', 'quotes']
+    """
+    found = dict.fromkeys(word for word in words(text) if word not in STOP_WORDS)
+    return list(found)
+
+
+def sentences(text: str) -> list[Span]:
+    """[start, end) of each sentence, blanks at both ends left out.
+
+    By rule, for texts that come without boundaries. sentencex (Wikimedia) works offline, gives offsets, and keeps
+    abbreviations, decimals, quotes and CJK full stops whole. A text without any stop is one sentence.
+    """
+    if not text.strip():
+        return []
+    try:
+        from sentencex import get_sentence_boundaries
+    except ImportError:
+        raise Missing("cutting texts into sentences", "all") from None
+    found = [trim(text, (part["start_index"], part["end_index"])) for part in get_sentence_boundaries("en", text)]
+    return [span for span in found if span[0] < span[1]]
+
+
+def checked(text: str, spans: list[Span], where: str) -> list[Span]:
+    """Spans that came with a record, blanks left out. Raises `DataError` where one is not inside the text."""
+    for start, end in spans:
+        if not 0 <= start <= end <= len(text):
+            raise DataError(f"{where}: [{start}, {end}] is not inside the text of {len(text)} characters",
+                            "Spans count code points from 0; the end is exclusive.")  # fmt: skip
+    found = [trim(text, span) for span in spans]
+    return [span for span in found if span[0] < span[1]]
+
+
+def trim(text: str, span: Span) -> Span:
+    """The span without blanks at its ends.
+
+    >>> trim("  ab ", (0, 5))
+    (2, 4)
+    """
+    start, end = span
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
