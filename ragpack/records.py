@@ -349,7 +349,9 @@ class Failure(Record):
 RECORDS: tuple[type[Record], ...] = (Doc, Question, Hits, Packed, Answered, Diagnosed, Stat, Failure)
 MADE_BY = {Question: "import", Hits: "retrieve", Packed: "pack", Answered: "generate", Diagnosed: "diagnose"}
 
-_EXPECTED = re.compile(r"Expected `(?P<type>[^`]+)`(?: of length (?P<length>\d+))?, got (?P<got>.+?)(?: - at `(?P<path>.+)`)?$")
+_EXPECTED = re.compile(
+    r"Expected `(?P<type>[^`]+)`(?: of length (?P<length>\d+))?, got (?P<got>.+?)(?: - at `(?P<path>.+)`)?$"
+)
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]+)`(?: - at `(?P<path>.+)`)?$")
 _WORDS = {"str": "a string", "float": "a number", "int": "a whole number", "array": "a list", "object": "an object",
           "bool": "true or false", "null": "null"}  # fmt: skip
@@ -373,7 +375,7 @@ def view(raw: object, accepted: tuple[type[Record], ...]) -> Any:  # noqa: ANN40
 def ordered(kind: type[Record], fields: Raw) -> Raw:
     """The record as it is written: `schema`, the known keys in their order, then the unknown ones as they came."""
     row: Raw = {"schema": kind.SCHEMA}
-    for name in field_names(kind):
+    for name in field_names(kind):  # type: ignore[arg-type] # mypy takes a dataclass for unhashable
         if name in fields:
             row[name] = fields[name]
     for name, value in fields.items():

@@ -40,7 +40,7 @@ class Parameter:
         except (ValueError, KeyError):
             words = {int: "a whole number", float: "a number", bool: "true or false"}
             raise UsageError(f"'{spec}': {self.name} is {words.get(kind, 'text')}, got '{text}'") from None
-        if isinstance(value, float) and value != value or value in (float("inf"), float("-inf")):
+        if (isinstance(value, float) and value != value) or value in (float("inf"), float("-inf")):
             raise UsageError(f"'{spec}': {self.name} must be finite, got '{text}'")
         return value
 

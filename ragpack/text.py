@@ -19,7 +19,7 @@ STOP_WORDS = frozenset(
     does doing during each for from further had has have having he her here hers him his how i if in into is it its
     just me more most my no nor not of off on once only or other our out over own s same she should so some such t
     than that the their them then there these they this those through to too under until up very was we were what
-    when where which while who whom whose why will with would you your""".split()
+    when where which while who whom whose why will with would you your""".split()  # noqa: SIM905 # a list to read
 )
 
 

@@ -186,7 +186,9 @@ def _from_text(name: str, text: str) -> ModelCounter:
         raise UsageError(f"--tokenizer {name}: not a tokenizer.json: {error}") from None
     # A path belongs to one machine; its last part is a name.
     path = Path(name).resolve()
-    return ModelCounter(path.parent.name if path.name == "tokenizer.json" else path.name.removesuffix(".json"), tokenizer)
+    return ModelCounter(
+        path.parent.name if path.name == "tokenizer.json" else path.name.removesuffix(".json"), tokenizer
+    )
 
 
 def _from_hub(name: str) -> ModelCounter:

@@ -18,7 +18,9 @@ def chunk(
     The last window of a document may be shorter; with stride < window none begins after the last sentence is covered.
     """
     if window < 1 or stride < 0 or nodes < 1:
-        raise ValueError(f"window={window}, stride={stride}, nodes={nodes}: window and nodes are at least 1, stride at least 0")
+        raise ValueError(
+            f"window={window}, stride={stride}, nodes={nodes}: window and nodes are at least 1, stride at least 0"
+        )
     step = stride or window
     found: list[Candidate] = []
     for at, document in enumerate(documents):

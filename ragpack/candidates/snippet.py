@@ -57,7 +57,7 @@ def span_of_beginning(text: str, span: Span, printed: str) -> Span:
     """
     left = sum(len(word) for word in printed.split())
     end = span[0]
-    for end in range(span[0], span[1]):  # noqa: B007 # the place where it stops is the result
+    for end in range(span[0], span[1]):  # the place where it stops is the result
         if left == 0:
             break
         left -= not text[end].isspace()

@@ -29,9 +29,11 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def top(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
-    """ragpack retrieve q.jsonl -k 5 | ragpack pack --policy chunk_packed,chunk_submod --budget 160 | ragpack diagnose | ragpack stats
+    """ragpack retrieve q.jsonl -k 5 | ragpack pack --budget 160 | ragpack diagnose | ragpack stats
 
     What survives into the context: measure it, decide it, prove it. Five stages, each a filter over JSONL.
     """

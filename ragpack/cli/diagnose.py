@@ -7,18 +7,20 @@ from typing import Annotated
 import typer
 
 from ragpack.cli import app
-from ragpack.cli.options import RESUME, SHARED, WORKERS, Files, whole_numbers, with_flow
+from ragpack.cli.options import RESUME, SHARED, WORKERS, whole_numbers, with_flow
 
 
 @app.command()
 @with_flow(SHARED, RESUME, WORKERS)
 def diagnose(
     flow: object,
-    files: Files = None,
     profile: Annotated[
         str, typer.Option("--profile", metavar="NAME", help="Rules of EM and F1; `ragpack list profiles`.")
     ] = "squad",
-    k: Annotated[list[str] | None, typer.Option("-k", "--k", metavar="N,…", help="Depths of recall@k and its kin. [default: 1,2,5,10]")] = None,
+    k: Annotated[
+        list[str] | None,
+        typer.Option("-k", "--k", metavar="N,…", help="Depths of recall@k and its kin. [default: 1,2,5,10]"),
+    ] = None,
 ) -> int:
     """ragpack diagnose answers.jsonl -o rows.jsonl
 

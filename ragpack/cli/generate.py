@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ragpack.cli import app
-from ragpack.cli.options import RESUME, SHARED, Files, with_flow
+from ragpack.cli.options import RESUME, SHARED, with_flow
 from ragpack.errors import UsageError
 
 
@@ -15,23 +15,32 @@ from ragpack.errors import UsageError
 @with_flow(SHARED, RESUME)
 def generate(
     flow: object,
-    files: Files = None,
     model: Annotated[str, typer.Option("--model", metavar="MODEL", help="Model id or folder.")] = "",
     base_url: Annotated[
         str | None,
-        typer.Option("--base-url", metavar="URL", help="An OpenAI-compatible server; key in OPENAI_API_KEY. Else vLLM runs here."),
+        typer.Option(
+            "--base-url", metavar="URL", help="An OpenAI-compatible server; key in OPENAI_API_KEY. Else vLLM runs here."
+        ),
     ] = None,
     reader: Annotated[
-        str | None, typer.Option("--reader", metavar="vllm|openai|extractive", help="extractive: a model-free baseline for dry runs.")
+        str | None,
+        typer.Option(
+            "--reader", metavar="vllm|openai|extractive", help="extractive: a model-free baseline for dry runs."
+        ),
     ] = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens of an answer.")] = 32,
-    prompt: Annotated[str, typer.Option("--prompt", metavar="NAME", help="Prompt template; `ragpack list prompts`.")] = "answer/1",
+    prompt: Annotated[
+        str, typer.Option("--prompt", metavar="NAME", help="Prompt template; `ragpack list prompts`.")
+    ] = "answer/1",
     logprob: Annotated[bool, typer.Option("--logprob", help="Keep the answer's log-probability.")] = False,
     keep_prompt: Annotated[bool, typer.Option("--keep-prompt", help="Keep the templated prompt.")] = False,
-    max_model_len: Annotated[int | None, typer.Option("--max-model-len", min=1, help="vLLM: longest prompt with answer.")] = None,
+    max_model_len: Annotated[
+        int | None, typer.Option("--max-model-len", min=1, help="vLLM: longest prompt with answer.")
+    ] = None,
     dtype: Annotated[str, typer.Option("--dtype", help="vLLM: number type of the weights.")] = "auto",
     engine_arg: Annotated[
-        list[str] | None, typer.Option("--engine-arg", metavar="KEY=VALUE", help="vLLM: any other engine argument; repeatable.")
+        list[str] | None,
+        typer.Option("--engine-arg", metavar="KEY=VALUE", help="vLLM: any other engine argument; repeatable."),
     ] = None,
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Server: requests in flight.")] = 8,
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Server: seconds for one request.")] = 120.0,

@@ -16,10 +16,7 @@ from ragpack.errors import UsageError, did_you_mean
 @with_flow(SHARED)
 def import_(
     flow: object,
-    format: Annotated[str, typer.Argument(metavar="FORMAT", help="`ragpack list formats`.", show_default=False)],  # noqa: A002 # the argument's name
-    files: Annotated[
-        list[str] | None, typer.Argument(help="Files of that format; none, or -, is standard input.", show_default=False)
-    ] = None,
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help="`ragpack list formats`.", show_default=False)],
     sample: Annotated[int | None, typer.Option("--sample", min=1, metavar="N", help="Draw N questions.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the sample.")] = 0,
 ) -> int:
@@ -29,8 +26,8 @@ def import_(
     A sample depends on the questions' ids and the seed alone, not on the order of the file.
     """
     from ragpack.datasets import DATASETS
-    from ragpack.datasets.entries import Fail
     from ragpack.datasets.emit import written
+    from ragpack.datasets.entries import Fail
     from ragpack.flow.run import Flow, run_source
     from ragpack.flow.streams import check_inputs
     from ragpack.registry import load

@@ -11,7 +11,9 @@ from ragpack.cli import app
 
 @app.command(name="list")
 def list_(
-    family: Annotated[str | None, typer.Argument(metavar="FAMILY", help="One family; all of them where absent.", show_default=False)] = None,
+    family: Annotated[
+        str | None, typer.Argument(metavar="FAMILY", help="One family; all of them where absent.", show_default=False)
+    ] = None,
 ) -> int:
     """ragpack list policies
 

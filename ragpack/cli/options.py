@@ -12,8 +12,6 @@ import typer
 
 from ragpack.errors import UsageError, did_you_mean
 
-Files = Annotated[list[str] | None, typer.Argument(help="Input files; none, or -, is standard input.", show_default=False)]
-
 
 def _params(context: typer.Context, value: str | None) -> str | None:
     """Read defaults from a TOML file: flags > environment > this file > built-in defaults."""
@@ -30,7 +28,7 @@ def _params(context: typer.Context, value: str | None) -> str | None:
     table = tables.get(command, {})
     if not isinstance(table, dict):
         raise UsageError(f"--params {value}: [{command}] must be a table")
-    known = {_long(option): option.name for option in context.command.params if _long(option)}
+    known = {name: option.name for option in context.command.params if (name := _long(option)) and option.name}
     defaults = {}
     for name, found in table.items():
         if name not in known:
@@ -44,13 +42,37 @@ def _long(option: Any) -> str | None:  # noqa: ANN401 # typer's parameter
     return next((name.removeprefix("--") for name in option.opts if name.startswith("--")), None)
 
 
-SHARED: dict[str, tuple[Any, Any]] = {
+Options = dict[str, tuple[Any, Any]]
+
+SHARED: Options = {
+    "files": (
+        Annotated[
+            list[str] | None,
+            typer.Argument(help="Input files; none, or -, is standard input.", show_default=False),
+        ],
+        None,
+    ),
     "output": (
-        Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write here, complete or not at all; .gz and .zst are compressed.")],
+        Annotated[
+            str | None,
+            typer.Option(
+                "--output",
+                "-o",
+                metavar="FILE",
+                help="Write here, complete or not at all; .gz and .zst are compressed.",
+            ),
+        ],
         None,
     ),
     "on_error": (
-        Annotated[str, typer.Option("--on-error", metavar="fail|skip", help="A bad record ends the run, or is counted and passed over (exit 3).")],
+        Annotated[
+            str,
+            typer.Option(
+                "--on-error",
+                metavar="fail|skip",
+                help="A bad record ends the run, or is counted and passed over (exit 3).",
+            ),
+        ],
         "fail",
     ),
     "failures": (
@@ -62,32 +84,58 @@ SHARED: dict[str, tuple[Any, Any]] = {
         False,
     ),
     "params": (
-        Annotated[str | None, typer.Option("--params", metavar="FILE.toml", is_eager=True, callback=_params, help="Defaults from the table of this command's name.")],
+        Annotated[
+            str | None,
+            typer.Option(
+                "--params",
+                metavar="FILE.toml",
+                is_eager=True,
+                callback=_params,
+                help="Defaults from the table of this command's name.",
+            ),
+        ],
         None,
     ),
-}  # fmt: skip
+}
 
-RESUME: dict[str, tuple[Any, Any]] = {
+RESUME: Options = {
     "resume": (
-        Annotated[bool, typer.Option("--resume", help="Take rows that -o FILE or an interrupted run already has; compute the rest.")],
+        Annotated[
+            bool,
+            typer.Option(
+                "--resume", help="Take rows that -o FILE or an interrupted run already has; compute the rest."
+            ),
+        ],
         False,
     ),
-}  # fmt: skip
+}
 
-WORKERS: dict[str, tuple[Any, Any]] = {
+WORKERS: Options = {
     "jobs": (
-        Annotated[int, typer.Option("--jobs", "-j", min=1, envvar="RAGPACK_JOBS", help="Worker processes; the output is the same.")],
+        Annotated[
+            int,
+            typer.Option(
+                "--jobs", "-j", min=1, envvar="RAGPACK_JOBS", help="Worker processes; the output is the same."
+            ),
+        ],
         1,
     ),
     "engine": (
-        Annotated[str | None, typer.Option("--engine", metavar="serial|processes|ray", help="Where the work runs; by default processes if -j is above 1.")],
+        Annotated[
+            str | None,
+            typer.Option(
+                "--engine",
+                metavar="serial|processes|ray",
+                help="Where the work runs; by default processes if -j is above 1.",
+            ),
+        ],
         None,
     ),
-}  # fmt: skip
+}
 
 
-def with_flow(*groups: dict[str, tuple[Any, Any]]) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command the shared options; it gets them bundled, as `flow`, with its `files` in it."""
+def with_flow(*groups: Options) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command the shared options and arguments; it gets them bundled, as `flow`."""
     shared = {name: pair for group in groups for name, pair in group.items()}
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
@@ -107,7 +155,7 @@ def with_flow(*groups: dict[str, tuple[Any, Any]]) -> Callable[[Callable[..., in
             engine = taken.get("engine")
             if engine is not None and engine not in ENGINES:
                 raise UsageError(f"unknown engine '{engine}'. {did_you_mean(engine, ENGINES)}")
-            return command(flow=Flow(files=tuple(given.pop("files", None) or ()), **taken), **given)
+            return command(flow=Flow(**{**taken, "files": tuple(taken["files"] or ())}), **given)
 
         parameters = [one for one in own.parameters.values() if one.name != "flow"]
         wrapper.__signature__ = own.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined] # read by typer
@@ -123,4 +171,6 @@ def whole_numbers(texts: list[str], option: str) -> tuple[int, ...]:
     try:
         return tuple(int(piece) for piece in pieces)
     except ValueError:
-        raise UsageError(f"{option}: expected whole numbers such as 96,128, got '{','.join(map(str, texts))}'") from None
+        raise UsageError(
+            f"{option}: expected whole numbers such as 96,128, got '{','.join(map(str, texts))}'"
+        ) from None

@@ -7,22 +7,29 @@ from typing import Annotated
 import typer
 
 from ragpack.cli import app
-from ragpack.cli.options import RESUME, SHARED, WORKERS, Files, whole_numbers, with_flow
+from ragpack.cli.options import RESUME, SHARED, WORKERS, whole_numbers, with_flow
 
 
 @app.command()
 @with_flow(SHARED, RESUME, WORKERS)
 def pack(
     flow: object,
-    files: Files = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", metavar="SPEC,…", help="name:key=value,…; several, or repeated; `ragpack list policies`."),
+        typer.Option(
+            "--policy", metavar="SPEC,…", help="name:key=value,…; several, or repeated; `ragpack list policies`."
+        ),
     ] = None,
-    budget: Annotated[list[str] | None, typer.Option("--budget", metavar="N,…", help="Most tokens of the context.")] = None,
+    budget: Annotated[
+        list[str] | None, typer.Option("--budget", metavar="N,…", help="Most tokens of the context.")
+    ] = None,
     tokenizer: Annotated[
         str,
-        typer.Option("--tokenizer", metavar="MODEL", help="Counts the tokens: a tokenizer.json, model folder or id, or regex (no model)."),
+        typer.Option(
+            "--tokenizer",
+            metavar="MODEL",
+            help="Counts the tokens: a tokenizer.json, model folder or id, or regex (no model).",
+        ),
     ] = "regex",
 ) -> int:
     """ragpack pack hits.jsonl --policy chunk_packed,chunk_submod --budget 96,160 --tokenizer MODEL -o packs.jsonl

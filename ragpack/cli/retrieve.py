@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 
 from ragpack.cli import app
-from ragpack.cli.options import RESUME, SHARED, WORKERS, Files, with_flow
+from ragpack.cli.options import RESUME, SHARED, WORKERS, with_flow
 
 
 @app.command()
 @with_flow(SHARED, RESUME, WORKERS)
 def retrieve(
     flow: object,
-    files: Files = None,
     k: Annotated[int, typer.Option("-k", "--k", min=1, help="Hits for each question.")] = 5,
     corpus: Annotated[
-        str | None, typer.Option("--corpus", metavar="FILE", help="Search these ragpack.doc/1; else each question's own docs.")
+        str | None,
+        typer.Option("--corpus", metavar="FILE", help="Search these ragpack.doc/1; else each question's own docs."),
     ] = None,
     retriever: Annotated[
         str, typer.Option("--retriever", metavar="SPEC", help="name:key=value,…; `ragpack list retrievers`.")

@@ -8,23 +8,28 @@ from typing import Annotated
 import typer
 
 from ragpack.cli import app
-from ragpack.cli.options import SHARED, Files, with_flow
+from ragpack.cli.options import SHARED, with_flow
 
 
 @app.command()
 @with_flow(SHARED)
 def stats(
     flow: object,
-    files: Files = None,
     table: Annotated[
-        list[str] | None, typer.Option("--table", metavar="NAME,…", help="Tables; `ragpack list tables`. Default: those that the rows allow.")
+        list[str] | None,
+        typer.Option(
+            "--table", metavar="NAME,…", help="Tables; `ragpack list tables`. Default: those that the rows allow."
+        ),
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="POLICY", help="Compare the other policies with this one, paired.")
-    ] = None,
-    format: Annotated[  # noqa: A002 # the option's name
         str | None,
-        typer.Option("--format", metavar="table|jsonl|md|csv|json", help="Default: table on a terminal, jsonl elsewhere."),
+        typer.Option("--baseline", metavar="POLICY", help="Compare the other policies with this one, paired."),
+    ] = None,
+    format: Annotated[  # the option's name
+        str | None,
+        typer.Option(
+            "--format", metavar="table|jsonl|md|csv|json", help="Default: table on a terminal, jsonl elsewhere."
+        ),
     ] = None,
     resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples.")] = 10_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the bootstrap.")] = 0,

@@ -31,8 +31,15 @@ def read(path: str, fail: Fail) -> Iterator[Question]:
         except DataError as error:
             fail(source, number, error, identity)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            what = f"the field {error} is missing" if isinstance(error, KeyError) else f"a field has another form: {error}"
-            fail(source, number, DataError(what, "Layouts: original, Hugging Face, IRCoT; see docs/formats.md."), identity)
+            what = (
+                f"the field {error} is missing" if isinstance(error, KeyError) else f"a field has another form: {error}"
+            )
+            fail(
+                source,
+                number,
+                DataError(what, "Layouts: original, Hugging Face, IRCoT; see docs/formats.md."),
+                identity,
+            )
         else:
             yield question
 
@@ -46,7 +53,9 @@ def _question(entry: dict[str, Any]) -> Question:
         return _made(entry, entry["id"], pairs, facts)
     if "_id" in entry:
         return _made(entry, entry["_id"], entry["context"], entry["supporting_facts"])
-    raise DataError("this is none of the layouts of HotpotQA", "Layouts: original, Hugging Face, IRCoT; see docs/formats.md.")
+    raise DataError(
+        "this is none of the layouts of HotpotQA", "Layouts: original, Hugging Face, IRCoT; see docs/formats.md."
+    )
 
 
 def _made(entry: dict[str, Any], identity: object, pairs: Sequence[Any], facts: Sequence[Any]) -> Question:

@@ -89,7 +89,9 @@ def ray(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]
     except ImportError:
         raise Missing("--engine ray", "ray") from None
     if plan.shelf and os.environ.get("RAY_ADDRESS"):
-        raise BackendError("--resume reads files of this machine", "Resume with --engine processes, or unset RAY_ADDRESS.")
+        raise BackendError(
+            "--resume reads files of this machine", "Resume with --engine processes, or unset RAY_ADDRESS."
+        )
     local = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": jobs, "include_dashboard": False}
     library.init(log_to_driver=False, configure_logging=False, **local)
     try:

@@ -102,7 +102,9 @@ class Mapper:
         failed = None
         if error is not None:
             identity = entry.raw.get("id")
-            failed = Failed(type(error).__name__, error.message, error.hint, identity if isinstance(identity, str) else None)
+            failed = Failed(
+                type(error).__name__, error.message, error.hint, identity if isinstance(identity, str) else None
+            )
         return Done(entry.line.source, entry.line.number, rows, cached, failed)
 
     def _row(self, base: Raw, payload: Payload) -> bytes:

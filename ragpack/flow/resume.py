@@ -22,7 +22,7 @@ from ragpack.stage import Payload
 class Shelf(NamedTuple):
     """Where earlier rows lie. Plain strings, so that it can be sent to a worker."""
 
-    index: str
+    base: str
     """The sqlite file: key, file, offset, length."""
     files: tuple[str, ...]
     """JSONL files that the offsets are in."""
@@ -34,7 +34,7 @@ class Earlier:
     def __init__(self, shelf: Shelf, name: str, fields: Sequence[str]) -> None:
         self._name = name
         self._fields = fields
-        self._index = sqlite3.connect(f"file:{shelf.index}?mode=ro&immutable=1", uri=True)
+        self._index = sqlite3.connect(f"file:{shelf.base}?mode=ro&immutable=1", uri=True)
         self._files: list[BinaryIO] = [open(file, "rb") for file in shelf.files]  # noqa: SIM115 # closed in close
 
     def get(self, key: str) -> Payload | None:

@@ -113,7 +113,10 @@ class Run:
                 self._progress.clear()
             print(f"{where}{failed.message}" + (f"\n{failed.hint}" if failed.hint else ""), file=sys.stderr)
         elif self.counts["failed"] == 6:
-            self.say("further failures are counted" + (", see --failures" if self._failures else "; --failures FILE lists them"))
+            self.say(
+                "further failures are counted"
+                + (", see --failures" if self._failures else "; --failures FILE lists them")
+            )
         if not skip:
             raise _Stop
 
@@ -156,8 +159,8 @@ class Run:
                 if code is Exit.READER_WENT_AWAY:
                     STDOUT.silence()
                 elif isinstance(sink, FileSink):
-                    print(f"{self.name}: {self.counts['out']} rows are in {flow.output}.part; --resume goes on from them",
-                          file=sys.stderr)  # fmt: skip
+                    rows = self.counts["out"]
+                    print(f"{self.name}: {rows} rows are in {flow.output}.part; --resume goes on", file=sys.stderr)
                 if not isinstance(error, (_Stop, Interrupted, BrokenPipeError)):
                     raise
                 return code

@@ -20,7 +20,9 @@ NAMED = ("bm25s", "msgspec", "numpy", "openai", "orjson", "sentencex", "tokenize
 SWITCHES = ("VLLM_BATCH_INVARIANT", "VLLM_ENABLE_V1_MULTIPROCESSING", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
 
 
-def write_runfile(target: str, started: datetime, seconds: float, counts: dict[str, int], about: dict[str, Any]) -> None:
+def write_runfile(
+    target: str, started: datetime, seconds: float, counts: dict[str, int], about: dict[str, Any]
+) -> None:
     """Write the run file beside a finished output. Credentials in addresses are taken out."""
     run = {
         "ragpack": __version__,

@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from ragpack.errors import DataError, Missing, UsageError
 
@@ -88,7 +88,7 @@ def lines(files: Sequence[str]) -> Iterator[Line]:
         with _opened(name) as stream:
             number = 0
             try:
-                for number, raw in enumerate(stream, 1):  # noqa: B007 # the handler below names it
+                for number, raw in enumerate(stream, 1):  # the handler below names it
                     data = raw.rstrip(b"\n").removesuffix(b"\r")
                     yield Line(source, number, data.removeprefix(BOM) if number == 1 else data)
             except (EOFError, gzip.BadGzipFile, OSError) as error:
@@ -110,7 +110,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
             buffered.close()
 
 
-def _decompressed(stream: io.BufferedReader, head: bytes) -> BinaryIO:
+def _decompressed(stream: io.BufferedReader[Any], head: bytes) -> BinaryIO:
     if head.startswith(GZIP):
         return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
     if head.startswith(ZSTD):
@@ -119,7 +119,7 @@ def _decompressed(stream: io.BufferedReader, head: bytes) -> BinaryIO:
     return cast(BinaryIO, stream)
 
 
-def _zstd():  # type: ignore[no-untyped-def] # noqa: ANN202 # zstandard has no types here
+def _zstd() -> Any:  # noqa: ANN401 # zstandard has no types here
     try:
         import zstandard
     except ImportError:

@@ -22,7 +22,8 @@ SHOWN = {
                  "all_gold_in_context", "gold_token_density", "tokens"),
     "conditional": ("model", "subset", "metric", "n", "given_1", "given_1_n", "given_0", "given_0_n", "difference",
                     "difference_ci", "ratio", "ratio_ci", "lost"),
-    "contrasts": ("model", "policy", "baseline", "budget", "metric", "n", "excluded", "difference", "ci", "p", "p_holm"),
+    "contrasts": ("model", "policy", "baseline", "budget", "metric", "n", "excluded", "difference", "ci", "p",
+                  "p_holm"),
 }  # fmt: skip
 """Columns that a person is shown; JSONL, CSV and JSON have all of them."""
 
@@ -70,7 +71,10 @@ def as_markdown(rows: Iterator[Raw]) -> Iterator[bytes]:
     """A Markdown table for each table."""
     for number, (name, found) in enumerate(_tables(rows)):
         columns = _columns(name, found)
-        lines = ["| " + " | ".join(map(_head, columns)) + " |", "|" + "|".join("---:" if _right(c) else "---" for c in columns) + "|"]
+        lines = [
+            "| " + " | ".join(map(_head, columns)) + " |",
+            "|" + "|".join("---:" if _right(c) else "---" for c in columns) + "|",
+        ]
         lines += ["| " + " | ".join(_cell(row, column) for column in columns) + " |" for row in found]
         title = f"**{TITLES.get(name, name)}**\n\n"
         yield (("\n" if number else "") + title + "\n".join(lines) + "\n").encode()
@@ -153,7 +157,9 @@ def _foot(name: str, found: list[Raw]) -> str:
     if name == "contrasts":
         unclear = [row for row in found if row["p_holm"] is not None and row["p_holm"] > 0.05]
         if unclear:
-            notes.append(f"{len(unclear)} of {len(found)} differences are not significant at 0.05 after Holm's correction.\n")
+            notes.append(
+                f"{len(unclear)} of {len(found)} differences are not significant at 0.05 after Holm's correction.\n"
+            )
     return "".join(notes)
 
 

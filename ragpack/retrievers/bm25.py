@@ -47,7 +47,7 @@ class Bm25:
         query = [word for word in words(question) if word not in STOP_WORDS] or words(question)
         if docs is None:
             return _best(self._docs, self._scores(query), k)
-        # Subtle: sums over a pool run in the order of its ids, or the last bit of a score could follow the order of the pool.
+        # Subtle: sums over a pool run in the order of its ids, or the last bit of a score could follow the pool's.
         pool = sorted(docs, key=lambda doc: doc.id)
         return _best(pool, bm25(query, [_tokens(doc) for doc in pool], k1=self._k1, b=self._b), k)
 
@@ -63,7 +63,8 @@ def open_retriever(corpus: Corpus | None, *, k1: float = 1.5, b: float = 0.75) -
     """BM25 (Robertson; Lucene's variant).
 
     score(q, d) = sum over t in q of ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 (1 - b + b |d| / mean |d|)).
-    N, df and the mean length are those of the pool, or of the corpus. Documents without a word of the question are no hits.
+    N, df and the mean length are those of the pool, or of the corpus. Documents without a word of the question are no
+    hits.
     """
     if k1 < 0 or not 0 <= b <= 1:
         raise UsageError(f"bm25: k1={k1}, b={b}: k1 is at least 0, b is between 0 and 1")
@@ -81,6 +82,6 @@ def _best(docs: Sequence[Doc], scores: NDArray[np.floating[Any]], k: int) -> lis
         # All that tie with the k-th stay in, and the id decides among them.
         worst = np.partition(scores[candidates], -k)[-k]
         candidates = candidates[scores[candidates] >= worst]
-    found = [Found(docs[at], float(scores[at])) for at in candidates]
+    found = [Found(docs[at], float(scores[at])) for at in candidates.tolist()]
     found.sort(key=lambda one: (-one.score, one.doc.id))
     return found[:k]

@@ -31,7 +31,9 @@ def read_corpus(path: str) -> Corpus:
         except DataError as error:
             raise DataError(where + error.message, error.hint) from None
         if doc.id in seen:
-            raise DataError(f"{where}id={doc.id}: the id is on line {seen[doc.id]} too", "Ids name documents: make each one unique.")
+            raise DataError(
+                f"{where}id={doc.id}: the id is on line {seen[doc.id]} too", "Ids name documents: make each one unique."
+            )
         seen[doc.id] = line.number
         state.update(repr((doc.id, doc.title, doc.text, doc.sentences)).encode("utf-8", "surrogatepass"))
         docs.append(doc)

@@ -47,7 +47,11 @@ def open_generate(params: GenerateParams) -> Stage:
         raise UsageError(f"unknown prompt '{params.prompt}'. {did_you_mean(params.prompt, TEMPLATES)}")
     template = TEMPLATES[params.prompt]
     reader: Reader = load(READERS, params.reader)(
-        params.model, max_tokens=params.max_tokens, logprobs=params.logprob, keep_prompt=params.keep_prompt, **params.engine
+        params.model,
+        max_tokens=params.max_tokens,
+        logprobs=params.logprob,
+        keep_prompt=params.keep_prompt,
+        **params.engine,
     )
     cell = f"{params.max_tokens} {params.logprob} {params.keep_prompt}"
     return Stage(

@@ -96,7 +96,9 @@ def _pack(record: Hits, cells: Sequence[Cell], counter: Counter) -> list[Raw]:
             shared[policy.space] = _candidates(record.question, documents, policy.candidates(documents), counter)
         candidates = shared[policy.space]
         selection = policy.select(candidates.problem, budget)
-        packs.append({"policy": policy.name, "budget": budget, "unit": counter.unit, **render(candidates, selection, budget)})
+        packs.append(
+            {"policy": policy.name, "budget": budget, "unit": counter.unit, **render(candidates, selection, budget)}
+        )
     return packs
 
 
@@ -106,7 +108,9 @@ def _documents(record: Hits) -> list[Document]:
     seen = set()
     for at, hit in sorted(enumerate(record.hits), key=lambda pair: (pair[1].rank, pair[1].id)):
         if hit.text is None:
-            raise DataError(f"hits[{at}]: the field 'text' is missing", "`pack` reads what `retrieve` wrote, with the texts.")
+            raise DataError(
+                f"hits[{at}]: the field 'text' is missing", "`pack` reads what `retrieve` wrote, with the texts."
+            )
         if (hit.id, hit.text) in seen:
             continue
         seen.add((hit.id, hit.text))

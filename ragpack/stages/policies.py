@@ -19,7 +19,13 @@ from ragpack.registry import Parameter, Spec, arguments_of, load, parameters_of,
 
 POLICIES: dict[str, tuple[str, str]] = {
     "topk": ("document", "topk"),
-    **{f"{space}_{rule}": (space, rule) for space in CANDIDATES if space != "document" for rule in PACKERS if rule != "topk"},
+    **{
+        f"{space}_{rule}": (space, rule)
+        for space in CANDIDATES
+        if space != "document"
+        for rule in PACKERS
+        if rule != "topk"
+    },
 }
 
 

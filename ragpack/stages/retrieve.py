@@ -79,7 +79,9 @@ def _each_once(docs: list[Doc]) -> list[Doc]:
     found: dict[str, Doc] = {}
     for at, doc in enumerate(docs):
         if doc.id in found and found[doc.id] != doc:
-            raise DataError(f"docs[{at}]: the id '{doc.id}' names another document too", "Ids name documents: make each one unique.")
+            raise DataError(
+                f"docs[{at}]: the id '{doc.id}' names another document too", "Ids name documents: make each one unique."
+            )
         found[doc.id] = doc
     return list(found.values())
 

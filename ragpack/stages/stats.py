@@ -74,7 +74,9 @@ class Stats:
         params = self._params
         names = {label.policy for label in self._labels}
         if params.baseline is not None and params.baseline not in names:
-            raise UsageError(f"--baseline: no row has the policy '{params.baseline}'. {did_you_mean(params.baseline, names)}")
+            raise UsageError(
+                f"--baseline: no row has the policy '{params.baseline}'. {did_you_mean(params.baseline, names)}"
+            )
         rows = collect(self._questions, self._labels, self._kinds, self._columns)
         self._warn(say, names)
         options = Options(params.baseline, params.resamples, params.seed)
@@ -93,7 +95,7 @@ class Stats:
             say(f"the rows mix tokenizers ({', '.join(sorted(self._units))}): their budgets are different lengths")
         questions = set(self._questions)
         if len(questions) < FEW:
-            say(f"{len(questions)} questions are few: intervals of a bootstrap over less than {FEW} clusters are too narrow")
+            say(f"{len(questions)} questions are few: bootstrap intervals over less than {FEW} clusters are too narrow")
         shared: dict[str, set[str]] = {}
         for question, label in zip(self._questions, self._labels, strict=True):
             shared.setdefault(label.policy, set()).add(question)

@@ -26,7 +26,9 @@ def conditional(rows: Rows, options: Options) -> list[Row]:
             for metric in ("f1", "em"):
                 defined = ~np.isnan(part.columns["answer_in_context"]) & ~np.isnan(part.columns[metric])
                 if defined.any():
-                    table.append({"model": model or None, "subset": subset, **_split(part.where(defined), metric, options)})
+                    table.append(
+                        {"model": model or None, "subset": subset, **_split(part.where(defined), metric, options)}
+                    )
     return table
 
 
@@ -34,7 +36,7 @@ def _split(rows: Rows, metric: str, options: Options) -> Row:
     inside = rows.columns["answer_in_context"] == 1
     values = rows.columns[metric]
     given, without = mean(values[inside]), mean(values[~inside])
-    difference, ratio = _intervals(rows, inside, values, options)
+    difference, ratio = _intervals(rows, inside.astype(np.float64), values, options)
     both = given.value is not None and without.value is not None
     return {
         "metric": metric,
@@ -55,7 +57,8 @@ def _split(rows: Rows, metric: str, options: Options) -> Row:
 
 def _intervals(rows: Rows, inside: Floats, values: Floats, options: Options) -> tuple[Interval, Interval]:
     _, question = np.unique(rows.question, return_inverse=True)
-    columns = np.column_stack([values * inside, inside, values * ~inside, ~inside]).astype(np.float64)
+    outside = 1 - inside
+    columns = np.column_stack([values * inside, inside, values * outside, outside])
     drawn = resampled(cluster_sums(columns, question, int(question.max()) + 1), options.resamples, options.seed)
     with np.errstate(divide="ignore", invalid="ignore"):
         given, without = drawn[:, 0] / drawn[:, 1], drawn[:, 2] / drawn[:, 3]

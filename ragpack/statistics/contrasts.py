@@ -31,7 +31,9 @@ def contrasts(rows: Rows, options: Options) -> list[Row]:
         row
         for (model, budget, policy), found in sorted(pairs.items())
         if any(ours is not None for ours, _ in found.values())
-        for row in _contrast(rows, options, list(found.items()), {"model": model or None, "policy": policy, "budget": budget})
+        for row in _contrast(
+            rows, options, list(found.items()), {"model": model or None, "policy": policy, "budget": budget}
+        )
     ]
     _holm(table)
     return table
@@ -49,7 +51,8 @@ def _contrast(
         paired = [(question, column[ours] - column[theirs]) for question, ours, theirs in whole]
         kept = [(question, difference) for question, difference in paired if not np.isnan(difference)]
         row: Row = {**label, "baseline": options.baseline, "metric": metric, "n": len(kept),
-                    "excluded": len(found) - len(kept), "difference": None, "ci": None, "p": None, "p_holm": None}  # fmt: skip
+                    "excluded": len(found) - len(kept), "difference": None, "ci": None, "p": None,
+                    "p_holm": None}  # fmt: skip
         if kept:
             questions, question = np.unique([question for question, _ in kept], return_inverse=True)
             differences = np.array([difference for _, difference in kept])

@@ -6,7 +6,16 @@ import numpy as np
 
 from ragpack.statistics.rows import Options, Row, Rows, mean
 
-COLUMNS = ("f1", "em", "answer_in_context", "graded", "gold_doc_coverage", "all_gold_in_context", "gold_token_density", "tokens")
+COLUMNS = (
+    "f1",
+    "em",
+    "answer_in_context",
+    "graded",
+    "gold_doc_coverage",
+    "all_gold_in_context",
+    "gold_token_density",
+    "tokens",
+)
 
 
 def policies(rows: Rows, options: Options) -> list[Row]:

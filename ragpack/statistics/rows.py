@@ -86,7 +86,9 @@ def mean(column: Floats) -> Mean:
     return Mean(float(defined.mean()) if len(defined) else None, len(defined))
 
 
-def collect(questions: list[str], labels: list[Label], kinds: list[str | None], columns: dict[str, list[float]]) -> Rows:
+def collect(
+    questions: list[str], labels: list[Label], kinds: list[str | None], columns: dict[str, list[float]]
+) -> Rows:
     """Bring rows into their canonical order."""
     number = {name: at for at, name in enumerate(sorted(set(questions)))}
     order = sorted(range(len(labels)), key=lambda at: (*_sortable(labels[at]), questions[at]))
