@@ -159,7 +159,9 @@ def all_gold_in_context(snippet_doc_ids: Iterable[str], gold: Iterable[str]) -> 
 
 
 def gold_token_density(
-    snippets: Iterable[tuple[str, int]], total_tokens: int, gold: Iterable[str]
+    snippets: Iterable[tuple[str, int]],
+    total_tokens: int,
+    gold: Iterable[str],
 ) -> float | None:
     """Σ tokens of snippets (document id, tokens) of gold documents / tokens of the context. Source: P1 §3.
 

@@ -24,6 +24,8 @@ def fill_bound(
     Gains (6, 4) at costs (2, 2) in a capacity of 3, from the empty set: 6 + 4 * 1/2.
     >>> fill_bound(np.array([0.0]), np.array([[6.0, 4.0]]), np.array([2, 2]), 3, 0)
     8.0
+    >>> fill_bound(np.array([0.0]), np.array([[6.0, 4.0]]), np.array([0, 2]), 2, 0)  # a cost of 0 takes no room
+    10.0
     """
     gains = gains * (cost <= capacity)  # what is larger than the whole budget is in no feasible set
     price = np.maximum(cost, FREE)

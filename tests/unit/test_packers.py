@@ -34,9 +34,7 @@ def make(
         document=np.array(document, dtype=np.int64),
         rank=np.array(document, dtype=np.int64) + 1,
         position=np.array([document[:i].count(d) for i, d in enumerate(document)], dtype=np.int64),
-        terms=np.array(
-            [[letter in word for letter in letters] for word in terms or [""] * n], dtype=np.bool_
-        ),
+        terms=np.array([[letter in word for letter in letters] for word in terms or [""] * n], dtype=np.bool_),
         vectors=np.array(vectors or np.eye(n), dtype=np.float64),
         slack=slack,
     )
@@ -117,6 +115,7 @@ def test_focused_checks_the_budget_after_it_chose(overflow: Any, chosen: tuple[i
     """
     selection = focused(make([1.0, 0.5, 0.5], [5, 8, 4], terms=["ab", "cd", "c"]), 10, overflow=overflow)
     assert (selection.chosen, selection.cut_last) == (chosen, cut)
+    assert selection.gains == {"stop": (2.0,), "skip": (2.0, 1.0), "truncate": (2.0, 2.0)}[overflow]
 
 
 @pytest.mark.parametrize(
@@ -154,9 +153,7 @@ def test_objective_parts() -> None:
     S = {0, 2}. Rel = 1.25 / 1.75. Qry = 3 / 3. Degrees 1.6, 1.6, 1, at alpha 0.5: limits 0.8, 0.8, 0.5; S
     gives 1, 0.6, 1, capped 0.8, 0.6, 0.5; Cov = 1.9 / 2.1. Div = (1 + 0.5) / (sqrt(1.5) + 0.5).
     """
-    problem = make(
-        [1.0, 0.5, 0.25], [1, 1, 1], [0, 0, 1], ["ab", "b", "c"], [[1, 0, 0], [0.6, 0.8, 0], [0, 0, 1]]
-    )
+    problem = make([1.0, 0.5, 0.25], [1, 1, 1], [0, 0, 1], ["ab", "b", "c"], [[1, 0, 0], [0.6, 0.8, 0], [0, 0, 1]])
     parts = Objective(problem, Parts(1, 1, 1, 1), 0.5).parts([0, 2])
     assert parts == pytest.approx((1.25 / 1.75, 1.0, 1.9 / 2.1, 1.5 / (1.5**0.5 + 0.5)))
 
@@ -193,6 +190,35 @@ def test_submod_stops_at_the_cap_and_when_nothing_gains() -> None:
     only: dict[str, Any] = {"rel": 0.0, "qry": 1.0, "cov": 0.0, "div": 0.0}
     assert submod(problem, 10, **only).chosen == (0, 2)
     assert submod(problem, 10, **only, cap=1) == Selection((0,), (0.5,), objective=0.5, bound=0.5)
+
+
+@pytest.mark.parametrize(
+    ("relevance", "cost", "budget", "bound"),
+    [
+        ([1.0, 0.01, 0.01, 0.01], [1, 1, 1, 1], 2, (1 + 2 * (1.01**0.5 - 1)) / 1.03**0.5),
+        ([1.0, 1.0, 1.0, 1.0], [2, 2, 2, 2], 5, 1.0),
+    ],
+)
+def test_submod_bound_is_the_lowest_of_all(relevance: list[float], cost: list[int], budget: int, bound: float) -> None:
+    """Div alone, one document. First case, two fit, all times 1 / sqrt 1.03:
+
+    from nothing 1 + 0.1; once 0 is in, 1 + 2 (sqrt 1.01 - 1) = 1.00998, the lowest; once two are in,
+    sqrt 1.01 + 2 (sqrt 1.02 - sqrt 1.01) = 1.0149; all of it sqrt 1.03 = 1.0149.
+    Second case, two and a half fit, all times 1 / 2: from nothing 2.5; then 1 + 2.5 * 0.414 = 2.04; then
+    1.414 + 2 * 0.318 = 2.05; but all of it is worth 2, the lowest.
+    """
+    problem = make(relevance, cost, document=[0, 0, 0, 0])
+    assert submod(problem, budget, rel=0, qry=0, cov=0, div=1).bound == pytest.approx(bound, abs=1e-9)
+
+
+def test_submod_bound_is_never_below_the_objective_by_a_bit() -> None:
+    """Everything fits, so both are the same number, from sums that run in different orders."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        selection = submod(make(rng.random(20).tolist(), [1] * 20, rng.integers(0, 4, 20).tolist()), 20)
+        assert selection.objective is not None
+        assert selection.bound is not None
+        assert 0 <= selection.bound - selection.objective < 1e-12
 
 
 def test_problem_similarity_is_clipped_symmetric_and_read_only() -> None:

@@ -28,9 +28,8 @@ CASES = {  # ranking, gold, k, (recall, hit, all gold, nDCG)
 @pytest.mark.parametrize(("ranking", "gold", "k", "expected"), CASES.values(), ids=CASES)
 def test_measures(ranking, gold, k, expected):
     for measure, value in zip(MEASURES, expected, strict=True):
-        assert measure(ranking, gold, k) == (None if value is None else pytest.approx(value)), (
-            measure.__name__
-        )
+        wanted = None if value is None else pytest.approx(value)
+        assert measure(ranking, gold, k) == wanted, measure.__name__
 
 
 def test_a_cut_off_below_one_is_refused():
