@@ -47,10 +47,11 @@ from ragpack.cli import (  # noqa: E402 # the commands register themselves on th
     lists,
     pack,
     retrieve,
+    show,
     stats,
 )
 
-__all__ = ["app", "diagnose", "doctor", "generate", "imports", "lists", "pack", "retrieve", "run", "stats"]
+__all__ = ["app", "diagnose", "doctor", "generate", "imports", "lists", "pack", "retrieve", "run", "show", "stats"]
 
 
 def run() -> int:

@@ -27,8 +27,7 @@ def import_(
     """
     from ragpack.datasets import DATASETS
     from ragpack.datasets.emit import written
-    from ragpack.datasets.entries import Fail
-    from ragpack.flow.run import Flow, run_source
+    from ragpack.flow.run import Fail, Flow, run_source
     from ragpack.flow.streams import check_inputs
     from ragpack.registry import load
 

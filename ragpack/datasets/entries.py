@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
 import orjson
 
 from ragpack.errors import DataError
+from ragpack.flow.run import Fail
 from ragpack.flow.streams import Line, lines
-
-Fail = Callable[[str, int, DataError, object], None]
-"""(source, number, error, id or None): a bad entry."""
 
 
 class Entry(NamedTuple):

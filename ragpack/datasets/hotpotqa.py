@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ragpack.datasets.entries import Fail, entries
+from ragpack.datasets.entries import entries
 from ragpack.errors import DataError
+from ragpack.flow.run import Fail
 from ragpack.records import Doc, Question
 
 _BETWEEN = re.compile(r" {2,}")

@@ -43,6 +43,10 @@ class Flow:
     quiet: bool = False
 
 
+Fail = Callable[[str, int, DataError, object], None]
+"""(source, number, error, id or None): a bad entry of a file that is not read by `run_stage`."""
+
+
 class _Stop(Exception):
     """`--on-error fail`: a record was bad, and it has been said."""
 

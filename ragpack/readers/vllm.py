@@ -96,7 +96,9 @@ class _Vllm:
         template: dict[str, Any],
         settings: dict[str, Any],
     ) -> None:
-        self.model = named
+        folder = Path(named).expanduser()
+        # A path belongs to one machine; the folder's name and the fingerprint say which model it was.
+        self.model = folder.resolve().name if folder.is_dir() else named
         self._path = model
         self._max_tokens = max_tokens
         self._logprobs = logprobs
