@@ -27,6 +27,15 @@ class LineCount(NamedTuple):
     """Without, as it stands at the end."""
 
 
+class End(NamedTuple):
+    """The end of a token."""
+
+    at: int
+    """Offset in code points."""
+    whole: bool
+    """The text up to here has just the tokens up to here: nothing that follows can change them."""
+
+
 class Counter(Protocol):
     """Counts the tokens of a text as one reader does."""
 
@@ -44,8 +53,8 @@ class Counter(Protocol):
     def lines(self, texts: Sequence[str]) -> list[LineCount]:
         """Tokens of each line of a context."""
 
-    def ends(self, text: str) -> list[int]:
-        """Where each token ends in the text: offsets in code points, not decreasing."""
+    def ends(self, text: str) -> list[End]:
+        """Where each token ends in the text, in order."""
 
 
 def open_counter(name: str) -> Counter:
@@ -63,25 +72,34 @@ def open_counter(name: str) -> Counter:
     return _from_hub(name)
 
 
-def cut(counter: Counter, text: str, limit: int) -> str:
+class Cut(NamedTuple):
+    """A beginning of a text, and its count."""
+
+    text: str
+    tokens: int
+
+
+def cut(counter: Counter, text: str, limit: int) -> Cut:
     """The longest beginning of a text, ending where a token ends, that has at most `limit` tokens.
 
-    Subtle: a beginning may be tokenized otherwise than inside the whole, so it is counted again, and shortened
-    until it fits.
+    Subtle: a beginning may be tokenized otherwise than inside the whole, so where a word is cut it is counted again,
+    and shortened until it fits.
     """
     if limit <= 0:
-        return ""
+        return Cut("", 0)
     ends = counter.ends(text)
     if len(ends) <= limit:
-        return text
+        return Cut(text, len(ends))
     for last in range(limit, 0, -1):
+        end = ends[last - 1]
         # A character of several tokens ends where they all end: it is in or out as a whole.
-        if last < len(ends) and ends[last - 1] == ends[last]:
+        if end.at == ends[last].at:
             continue
-        piece = text[: ends[last - 1]].rstrip()
-        if counter.count(piece) <= limit:
-            return piece
-    return ""
+        piece = text[: end.at].rstrip()
+        tokens = last if end.whole and len(piece) == end.at else counter.count(piece)
+        if tokens <= limit:
+            return Cut(piece, tokens)
+    return Cut("", 0)
 
 
 class RegexCounter:
@@ -103,9 +121,9 @@ class RegexCounter:
         """Tokens of each line of a context: a line end is a blank, and blanks are no tokens."""
         return [LineCount(count, count) for count in (len(_TOKEN.findall(text)) for text in texts)]
 
-    def ends(self, text: str) -> list[int]:
+    def ends(self, text: str) -> list[End]:
         """Where each token ends."""
-        return [match.end() for match in _TOKEN.finditer(text)]
+        return [End(match.end(), True) for match in _TOKEN.finditer(text)]
 
 
 class ModelCounter:
@@ -117,7 +135,8 @@ class ModelCounter:
         self._tokenizer = tokenizer
         self.fingerprint = blake2b(tokenizer.to_str().encode(), digest_size=16).hexdigest()
         self.unit = f"{name}@{self.fingerprint[:8]}"
-        self.lines_add_up = _lines_add_up(tokenizer)
+        self.lines_add_up = _parts_at(tokenizer, "\n", before=False)
+        self._words_stand_alone = _parts_at(tokenizer, " ", before=True)
         newline = tokenizer.encode("\n", add_special_tokens=False).ids
         self._newline = newline[0] if self.lines_add_up and len(newline) == 1 else None
 
@@ -139,9 +158,13 @@ class ModelCounter:
             counts.append(LineCount(len(ids), len(ids) - 1 if alone else self.count(text)))
         return counts
 
-    def ends(self, text: str) -> list[int]:
-        """Where each token ends."""
-        return [end for _, end in self._tokenizer.encode(text, add_special_tokens=False).offsets]
+    def ends(self, text: str) -> list[End]:
+        """Where each token ends. Merges stay inside the pieces of the pre-tokenizer, which `word_ids` numbers: the end
+        of a piece is final, if this tokenizer cuts at blanks at all."""
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        words = [*found.word_ids, None]
+        final = self._words_stand_alone
+        return [End(end, final and words[at] != words[at + 1]) for at, (_, end) in enumerate(found.offsets)]
 
 
 # One character of each kind that pre-tokenizers tell apart: letters of several scripts, digits, marks, quotes,
@@ -149,26 +172,27 @@ class ModelCounter:
 _KINDS = "aZé東ا5²½.,:!'\"”-_/([<$\u0301\u200d€😀"
 
 
-def _lines_add_up(tokenizer: Any) -> bool:  # noqa: ANN401 # tokenizers has no types here
-    """Does the tokenizer always begin a new piece after `\\n`, between characters that are not blank?
+def _parts_at(tokenizer: Any, blank: str, *, before: bool) -> bool:  # noqa: ANN401 # tokenizers has no types here
+    """Does the tokenizer always begin a new piece before (or after) this blank, between characters that are not blank?
 
-    Byte-pair merges stay inside the pieces of the pre-tokenizer, so counts add up if and only if a piece ends after
-    each line's `\\n`. That depends on the characters around it, so it is tried for all pairs of kinds. Added tokens
-    that swallow blanks, and normalizers that add something to a text's start, break it.
+    Byte-pair merges stay inside the pieces of the pre-tokenizer, so counts add up there if and only if it does. That
+    depends on the characters around, so it is tried for all pairs of kinds. Added tokens that swallow blanks, and
+    normalizers that add something to a text's start, break it.
     """
     pieces = tokenizer.pre_tokenizer
     if pieces is None:
         return False
-    if any(token.lstrip or token.rstrip or "\n" in token.content
-           for token in tokenizer.get_added_tokens_decoder().values()):  # fmt: skip
+    added = tokenizer.get_added_tokens_decoder().values()
+    if any(token.lstrip or token.rstrip or blank in token.content for token in added):
         return False
+    at = 2 if before else 3
     for left in _KINDS:
         for right in _KINDS:
-            text = f"x{left}\n{right}{right}x"
-            whole, above, below = (_normalized(tokenizer, part) for part in (text, text[:3], text[3:]))
+            text = f"x{left}{blank}{right}{right}x"
+            whole, head, tail = (_normalized(tokenizer, part) for part in (text, text[:at], text[at:]))
             parts = [piece for piece, _ in pieces.pre_tokenize_str(whole)]
-            apart = [piece for half in (above, below) for piece, _ in pieces.pre_tokenize_str(half)]
-            if whole != above + below or parts != apart:
+            apart = [piece for half in (head, tail) for piece, _ in pieces.pre_tokenize_str(half)]
+            if whole != head + tail or parts != apart:
                 return False
     return True
 

@@ -59,9 +59,12 @@ class Problem:
     @cached_property
     def similarity(self) -> NDArray[np.float64]:
         """[n, n] cosine in [0, 1], exactly symmetric, 1 on the diagonal (0 for a snippet without terms)."""
-        product = self.vectors @ self.vectors.T
+        used = self.vectors > 0
+        # A term of one snippet alone adds to the diagonal only: most columns need not be multiplied.
+        common = self.vectors[:, used.sum(axis=0) > 1]
+        product = common @ common.T
         similarity = np.clip(np.maximum(product, product.T), 0.0, 1.0)
-        np.fill_diagonal(similarity, self.vectors.any(axis=1))
+        np.fill_diagonal(similarity, used.any(axis=1))
         # Every selection of this question shares the array: one that wrote into it would change the next.
         similarity.setflags(write=False)
         return similarity

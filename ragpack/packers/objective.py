@@ -17,6 +17,7 @@ that one step of a greedy search costs O(n²) at most. The tests hold them equal
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +94,11 @@ class Objective:
     def value(self, chosen: Sequence[int]) -> float:
         """F of a set."""
         return sum(weight * part for weight, part in zip(self.weights, self.parts(chosen), strict=True))
+
+    @cached_property
+    def whole(self) -> float:
+        """F of all candidates: no set has more."""
+        return self.value(range(self.problem.n))
 
     def start(self) -> State:
         """The state of the empty set."""

@@ -1,5 +1,7 @@
 """Submodular packing: a set function, maximised under the budget by cost-scaled greedy."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +40,12 @@ def fill_bound(
     return float((values + fill).min())
 
 
+@lru_cache(maxsize=8)
+def _objective(problem: Problem, weights: Parts, alpha: float) -> Objective:
+    """One objective serves all budgets of a question; a few are kept, since questions come one after another."""
+    return Objective(problem, weights, alpha)
+
+
 def submod(
     problem: Problem,
     budget: int,
@@ -64,7 +72,7 @@ def submod(
     """
     if cap < 0:
         raise UsageError(f"cap must be a number of snippets, or 0 for none, got {cap}")
-    objective = Objective(problem, Parts(rel, qry, cov, div), alpha)
+    objective = _objective(problem, Parts(rel, qry, cov, div), alpha)
     room = capacity = problem.capacity(budget)
     if problem.n == 0 or capacity == 0:
         return Selection((), (), objective=0.0, bound=0.0)
@@ -100,6 +108,6 @@ def submod(
         value = float(single[best])
         chosen, taken = [best], [value]
     bound = fill_bound(np.array(values), np.array(trail), problem.cost, capacity, cap)
-    bound = min(bound, objective.value(range(problem.n)))
+    bound = min(bound, objective.whole)
     # Where the bound is tight, the last bit of a sum could put it below the value that it bounds.
     return Selection(tuple(chosen), tuple(taken), objective=value, bound=max(bound, value))

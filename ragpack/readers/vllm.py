@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import importlib.util
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -23,13 +24,17 @@ from typing import Any
 from ragpack.errors import BackendError, Missing
 from ragpack.readers.base import Completion, Reader, Refusal, Request
 
-QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_CONFIGURE_LOGGING": "1", "TQDM_DISABLE": "1"}
+QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1"}
 
 IN_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 """The engine in this process: the same schedule in every run, and nothing that could outlive us."""
 
-ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "2", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
-"""GiB for keys and values; threads left to the system's scheduler (binding needs NUMA facts that containers hide)."""
+ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "2", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_LOGGING_LEVEL": "ERROR"}
+"""GiB for keys and values; threads left to the system's scheduler (binding needs NUMA facts that containers hide); and
+no word on the dozen things that a GPU would do otherwise."""
+
+CPU_ROOM = 32
+"""Requests under way on a CPU: more gains nothing measurable, and answers would come later and in larger lumps."""
 
 CPU_LENGTH = 2048
 """The longest prompt and answer on a CPU unless told: the memory for a model's full length is rarely there."""
@@ -39,7 +44,7 @@ TEMPLATE = {"date_string": "26 Jul 2024", "enable_thinking": False}
 
 SCHEDULING = frozenset(
     """async_scheduling data_parallel_size disable_log_stats enforce_eager gpu_memory_utilization kv_cache_memory_bytes
-    max_num_batched_tokens max_num_seqs pipeline_parallel_size tensor_parallel_size""".split()  # noqa: SIM905
+    max_num_batched_tokens max_num_seqs pipeline_parallel_size tensor_parallel_size use_tqdm_on_load""".split()  # noqa: SIM905
 )
 """Engine arguments that change how fast an answer comes, not which; they are not part of the fingerprint."""
 
@@ -154,7 +159,9 @@ class _Vllm:
             from vllm import LLM, SamplingParams
             from vllm.sampling_params import RequestOutputKind
 
-            llm = LLM(model=self._path, trust_remote_code=False, disable_log_stats=True, **self._settings)
+            quiet = {"disable_log_stats": True, "use_tqdm_on_load": False}
+            with warnings.catch_warnings(action="ignore"):
+                llm = LLM(model=self._path, trust_remote_code=False, **{**quiet, **self._settings})
         except Exception as error:
             raise BackendError(
                 f"vLLM can't serve '{self.model}': {_first_line(error)}",
@@ -299,14 +306,15 @@ def _defaults(model: str, settings: dict[str, Any]) -> dict[str, Any]:
     """What a machine like this one wants, for everything that the user left open."""
     import torch
 
-    for variable, value in {**QUIET, **IN_PROCESS}.items():
+    on_cpu = not torch.cuda.is_available()
+    cpu = {**ON_CPU, "OMP_NUM_THREADS": str(_cores())} if on_cpu else {}
+    for variable, value in {**QUIET, **IN_PROCESS, **cpu}.items():
         os.environ.setdefault(variable, value)
-    if not torch.cuda.is_available():
-        for variable, value in {**ON_CPU, "OMP_NUM_THREADS": str(_cores())}.items():
-            os.environ.setdefault(variable, value)
+    if on_cpu:
         if settings["dtype"] == "auto":
             settings["dtype"] = "float32"  # bfloat16 is emulated on most processors, and several times slower
         settings.setdefault("enforce_eager", True)
+        settings.setdefault("max_num_seqs", CPU_ROOM)
         if settings["max_model_len"] is None:
             settings["max_model_len"] = min(CPU_LENGTH, _longest(model))
     return {key: value for key, value in settings.items() if value is not None}

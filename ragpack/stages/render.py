@@ -23,7 +23,7 @@ class Candidates:
     problem: Problem
     counter: Counter
     counted: dict[str, int] = field(default_factory=dict)
-    """Contexts that were counted whole; policies often agree."""
+    """Cut lines and whole contexts that were counted; policies often agree."""
 
 
 def render(candidates: Candidates, selection: Selection, budget: int) -> Raw:
@@ -39,6 +39,7 @@ def render(candidates: Candidates, selection: Selection, budget: int) -> Raw:
         chosen.pop()
         lines.pop()
         parts = _parts(candidates, chosen, lines)
+    repaired = len(chosen) < len(selection.chosen)
     gains = selection.gains
     snippets = [
         _snippet(candidates, at, line, tokens, gains[place] if gains is not None else None)
@@ -50,7 +51,7 @@ def render(candidates: Candidates, selection: Selection, budget: int) -> Raw:
         "snippets": snippets,
         "dropped": len(candidates.found) - len(chosen),
     }
-    if selection.objective is not None:
+    if selection.objective is not None and not repaired:  # F of another set is no number of this pack
         pack["objective"], pack["bound"] = selection.objective, selection.bound
     return pack
 
@@ -82,10 +83,11 @@ def _cut_last(candidates: Candidates, chosen: list[int], lines: list[str], budge
     last = candidates.found[chosen[-1]]
     if counter.lines_add_up:
         before = sum(candidates.counts[at].inside for at in chosen[:-1])
-        line = cut(counter, last.line, budget - before)
+        line, tokens = cut(counter, last.line, budget - before)
+        candidates.counted[line] = tokens
     else:
         above = "".join(line + "\n" for line in lines[:-1])
-        line = cut(counter, above + last.line, budget)[len(above) :]
+        line = cut(counter, above + last.line, budget).text[len(above) :]
     if len(line) > len(last.header):
         lines[-1] = line
     else:
