@@ -8,10 +8,10 @@ model := cache / "smollm2-135m-instruct"
 default: lint test
 
 # the main job on the project's own fixtures: first without a model, then with the SmolLM2 reader
-demo: _core && _demo-reader
+demo: _core && _demo-with-reader
     @PATH="$PWD/.venv/bin:$PATH" sh docs/demo/without-model.sh
 
-_demo-reader: reader
+_demo-with-reader: reader
     @PATH="$PWD/.venv/bin:$PATH" MODEL="{{model}}" sh docs/demo/with-reader.sh
 
 # every test, and the lints; sets up what it needs
