@@ -1,0 +1,176 @@
+"""Speed and memory as ratios, both sides measured in one run.
+
+    python docs/bench/bench.py                  # all of it; the reader part needs MODEL
+    python docs/bench/bench.py start pack       # some parts
+
+Parts: `start` (help against importing typer), `pack` (four policies × four budgets against parsing and tokenizing),
+`memory` (peak of 200,000 questions against 20,000), `generate` (against a bare LLM.generate). Times are medians of
+alternating runs. Nothing here is a test: a busy machine moves the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RAGPACK = [sys.executable, "-m", "ragpack"]
+POLICIES = "chunk_packed,chunk_focused,chunk_mmr,chunk_submod"
+BUDGETS = "96,128,160,224"
+
+FLOOR = """
+import sys, time, orjson, tokenizers
+tokenizer = tokenizers.Tokenizer.from_file(sys.argv[2]) if sys.argv[2] != "regex" else None
+import re
+token = re.compile(r"\\w+|[^\\w\\s]")
+started = time.perf_counter()
+for line in open(sys.argv[1], "rb"):
+    texts = [hit["text"] for hit in orjson.loads(line)["hits"]]
+    if tokenizer is None:
+        for text in texts: token.findall(text)
+    else:
+        tokenizer.encode_batch(texts, add_special_tokens=False)
+print(time.perf_counter() - started)
+"""
+
+PACK = """
+import os, sys, time
+from ragpack.flow.mapper import Mapper
+from ragpack.flow.streams import lines
+from ragpack.stages.pack import PackParams, open_pack
+mapper = Mapper(open_pack(PackParams((sys.argv[3],), tuple(map(int, sys.argv[4].split(","))), sys.argv[2])))
+started = time.perf_counter()
+for done in mapper(lines([sys.argv[1]])):
+    assert not done.failed, done.failed
+print(time.perf_counter() - started)
+"""
+
+
+def seconds(command: list[str]) -> float:
+    """Wall clock of a whole process."""
+    started = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - started
+
+
+def told(code: str, *arguments: str) -> float:
+    """The seconds that a script prints: its imports are not in them. One core, as `-j 1` has."""
+    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True, env=alone, cwd=ROOT
+    )
+    return float(done.stdout)
+
+
+def paired(runs: int, ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float, float]:
+    """Medians of both, and of the ratios, pair by pair."""
+    pairs = [(ours(), theirs()) for _ in range(runs)]
+    return (
+        statistics.median(a for a, _ in pairs),
+        statistics.median(b for _, b in pairs),
+        statistics.median(a / b for a, b in pairs),
+    )
+
+
+def row(name: str, found: tuple[float, float, float], unit: str, goal: str) -> None:
+    ours, theirs, ratio = found
+    print(f"{name:<58} {ours:>9.3f} {theirs:>9.3f} {unit:<4} ratio {ratio:>6.2f}   goal {goal}", flush=True)
+
+
+def start() -> None:
+    typer = [sys.executable, "-c", "import typer"]
+    for command in ("pack", "generate", "stats"):
+        asked = [*RAGPACK, command, "--help"]
+        found = paired(9, partial(seconds, asked), partial(seconds, typer))
+        row(f"ragpack {command} --help / import typer", found, "s", "<= 2")
+
+
+def stream(questions: int, out: Path) -> None:
+    with out.open("wb") as file:
+        make = [sys.executable, "fixtures/make.py", "stream", "--questions", str(questions)]
+        subprocess.run(make, check=True, stdout=file, cwd=ROOT)
+
+
+def pack(model: str | None) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        hits = Path(folder) / "hits.jsonl"
+        stream(400, hits)
+        for name, tokenizer in {"regex": "regex", **({"reader": f"{model}/tokenizer.json"} if model else {})}.items():
+            ours = partial(told, PACK, str(hits), tokenizer, POLICIES, BUDGETS)
+            found = paired(5, ours, partial(told, FLOOR, str(hits), tokenizer))
+            row(f"pack 4 policies × 4 budgets / parse and tokenize ({name})", found, "s", "<= 3")
+
+
+def peak(questions: int) -> float:
+    """MiB resident at most while packing a stream of so many questions."""
+    make = [sys.executable, "fixtures/make.py", "stream", "--questions", str(questions)]
+    source = subprocess.Popen(make, stdout=subprocess.PIPE, cwd=ROOT)
+    packing = subprocess.Popen(
+        [*RAGPACK, "pack", "--policy", "chunk_submod", "--budget", "160", "-j", "1", "-q"],
+        stdin=source.stdout, stdout=subprocess.DEVNULL, cwd=ROOT,
+    )  # fmt: skip
+    assert source.stdout is not None
+    source.stdout.close()
+    _, status, usage = os.wait4(packing.pid, 0)
+    source.wait()
+    assert status == 0, status
+    return usage.ru_maxrss / 1024
+
+
+def memory(many: int) -> None:
+    few = peak(many // 10)
+    found = peak(many)
+    row(f"pack: peak of {many:,} / {many // 10:,} questions", (found, few, found / few), "MiB", "<= 1.1, < 300 MiB")
+
+
+def generate(model: str) -> None:
+    bare = (ROOT / "docs/bench/bare_vllm.py").as_posix()
+    with tempfile.TemporaryDirectory() as folder:
+        hits, packs = Path(folder) / "hits.jsonl", Path(folder) / "packs.jsonl"
+        questions = [*RAGPACK, "retrieve", "fixtures/questions.jsonl", "-k", "5", "-q", "-o", str(hits)]
+        subprocess.run(questions, check=True, cwd=ROOT)
+        subprocess.run([*RAGPACK, "pack", str(hits), "--budget", "160", "-q", "--tokenizer", model, "-o", str(packs)],
+                       check=True, cwd=ROOT)  # fmt: skip
+
+        def rate(mode: str) -> float:
+            done = subprocess.run([sys.executable, bare, mode, model, str(packs)], check=True, capture_output=True,
+                                  text=True, cwd=ROOT)  # fmt: skip
+            return float(done.stdout.split()[-1])
+
+        found = paired(3, partial(rate, "ours"), partial(rate, "bare"))
+        row("generate / a bare LLM.generate, same prompts", found, "t/s", ">= 0.9")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("parts", nargs="*", help="start pack memory generate; all of them by default")
+    parser.add_argument("--questions", type=int, default=200_000, help="of the memory part")
+    options = parser.parse_args()
+    model = os.environ.get("MODEL")
+    wanted = options.parts or ["start", "pack", "memory", *(["generate"] if model else [])]
+    print(f"{'':<58} {'ours':>9} {'theirs':>9}")
+    for part in wanted:
+        if part == "start":
+            start()
+        elif part == "pack":
+            pack(model)
+        elif part == "memory":
+            memory(options.questions)
+        elif part == "generate":
+            if not model:
+                raise SystemExit("bench: generate needs MODEL, the reader's folder")
+            generate(model)
+        else:
+            raise SystemExit(f"bench: no part '{part}'")
+
+
+if __name__ == "__main__":
+    main()
