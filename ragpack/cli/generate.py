@@ -28,23 +28,29 @@ def generate(
             "--reader", metavar="vllm|openai|extractive", help="extractive: a model-free baseline for dry runs."
         ),
     ] = None,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="Most tokens of an answer.")] = 32,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", metavar="N", min=1, help="Most tokens of an answer.")] = 32,
     prompt: Annotated[
         str, typer.Option("--prompt", metavar="NAME", help="Prompt template; `ragpack list prompts`.")
     ] = "answer/1",
     logprob: Annotated[bool, typer.Option("--logprob", help="Keep the answer's log-probability.")] = False,
     keep_prompt: Annotated[bool, typer.Option("--keep-prompt", help="Keep the templated prompt.")] = False,
     max_model_len: Annotated[
-        int | None, typer.Option("--max-model-len", min=1, help="vLLM: longest prompt with answer.")
+        int | None, typer.Option("--max-model-len", metavar="N", min=1, help="vLLM: longest prompt with answer.")
     ] = None,
     dtype: Annotated[str, typer.Option("--dtype", help="vLLM: number type of the weights.")] = "auto",
     engine_arg: Annotated[
         list[str] | None,
         typer.Option("--engine-arg", metavar="KEY=VALUE", help="vLLM: any other engine argument; repeatable."),
     ] = None,
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Server: requests in flight.")] = 8,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Server: seconds for one request.")] = 120.0,
-    retries: Annotated[int, typer.Option("--retries", min=0, help="Server: tries after a failed one.")] = 5,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", metavar="N", min=1, help="Server: requests in flight.")
+    ] = 8,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Server: longest wait for one answer.")
+    ] = 120.0,
+    retries: Annotated[
+        int, typer.Option("--retries", metavar="N", min=0, help="Server: tries after a failed one.")
+    ] = 5,
 ) -> int:
     """ragpack generate packs.jsonl --model MODEL -o answers.jsonl
 

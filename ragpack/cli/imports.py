@@ -18,7 +18,7 @@ def import_(
     flow: object,
     format: Annotated[str, typer.Argument(metavar="FORMAT", help="`ragpack list formats`.", show_default=False)],
     sample: Annotated[int | None, typer.Option("--sample", min=1, metavar="N", help="Draw N questions.")] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the sample.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the sample.")] = 0,
 ) -> int:
     """ragpack import hotpotqa hotpot_dev_distractor_v1.json --sample 500 --seed 42 -o q.jsonl
 

@@ -28,12 +28,12 @@ def _params(context: typer.Context, value: str | None) -> str | None:
     table = tables.get(command, {})
     if not isinstance(table, dict):
         raise UsageError(f"--params {value}: [{command}] must be a table")
-    known = {name: option.name for option in context.command.params if (name := _long(option)) and option.name}
+    known: dict[str, Any] = {name: option for option in context.command.params if (name := _long(option))}
     defaults = {}
     for name, found in table.items():
         if name not in known:
             raise UsageError(f"--params {value}: [{command}] has no option '{name}'. {did_you_mean(name, known)}")
-        defaults[known[name]] = found
+        defaults[known[name].name] = [found] if known[name].multiple and not isinstance(found, list) else found
     context.default_map = {**(context.default_map or {}), **defaults}
     return value
 
@@ -115,7 +115,12 @@ WORKERS: Options = {
         Annotated[
             int,
             typer.Option(
-                "--jobs", "-j", min=1, envvar="RAGPACK_JOBS", help="Worker processes; the output is the same."
+                "--jobs",
+                "-j",
+                metavar="N",
+                min=1,
+                envvar="RAGPACK_JOBS",
+                help="Worker processes; the output is the same.",
             ),
         ],
         1,

@@ -14,7 +14,7 @@ from ragpack.cli.options import RESUME, SHARED, WORKERS, with_flow
 @with_flow(SHARED, RESUME, WORKERS)
 def retrieve(
     flow: object,
-    k: Annotated[int, typer.Option("-k", "--k", min=1, help="Hits for each question.")] = 5,
+    k: Annotated[int, typer.Option("-k", "--k", metavar="N", min=1, help="Hits for each question.")] = 5,
     corpus: Annotated[
         str | None,
         typer.Option("--corpus", metavar="FILE", help="Search these ragpack.doc/1; else each question's own docs."),

@@ -31,15 +31,15 @@ def stats(
             "--format", metavar="table|jsonl|md|csv|json", help="Default: table on a terminal, jsonl elsewhere."
         ),
     ] = None,
-    resamples: Annotated[int, typer.Option("--resamples", help="Bootstrap resamples.")] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the bootstrap.")] = 0,
+    resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Bootstrap resamples.")] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the bootstrap.")] = 0,
 ) -> int:
     """ragpack stats rows.jsonl --baseline chunk_packed
 
     Tables of the diagnostic: ragpack.diagnosis/1 in, ragpack.stat/1 out. Intervals are bootstrapped over questions.
     """
     from ragpack.flow.run import Flow, run_fold
-    from ragpack.records import Diagnosed
+    from ragpack.records import Diagnosed, Raw
     from ragpack.report.tables import choose_format
     from ragpack.stages.stats import Stats, StatsParams
 
@@ -49,7 +49,12 @@ def stats(
     fold = Stats(params)
     write = choose_format(format, flow.output)
 
-    def give(say: Callable[[str], None]) -> Iterator[bytes]:
-        yield from write(fold.give(say))
+    def give(say: Callable[[str], None], count: Callable[[], None]) -> Iterator[bytes]:
+        def counted() -> Iterator[Raw]:
+            for row in fold.give(say):
+                count()
+                yield row
+
+        yield from write(counted())
 
     return run_fold("stats", (Diagnosed,), fold.take, give, flow, {"params": params})

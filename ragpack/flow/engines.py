@@ -6,10 +6,12 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import get_context
+from queue import Empty, Queue
+from threading import Thread
 from typing import Any, NamedTuple
 
 from ragpack.errors import BackendError, Missing
@@ -20,6 +22,7 @@ from ragpack.stage import Stage
 
 BATCH = 32  # lines sent to a worker at once
 AHEAD = 3  # batches in flight for each worker
+PATIENCE = 0.02  # seconds to wait for a result before looking for new input
 
 
 class Plan(NamedTuple):
@@ -71,15 +74,22 @@ def processes(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str],
     # Each worker counts tokens on one core; threads of the tokenizer would fight for it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_start, initargs=(plan,))
+
+    def receive(future: Future[Batch], patience: float) -> Batch | None:
+        return future.result() if wait([future], patience).done else None
+
+    finished = False
     try:
-        yield from _in_order(lines, jobs, lambda batch: pool.submit(_work, batch), lambda future: future.result(), say)
+        yield from _in_order(lines, jobs, lambda batch: pool.submit(_work, batch), receive, say)
+        finished = True
     except BrokenProcessPool:
         raise BackendError("a worker died", "It may have run out of memory: try a smaller -j.") from None
     finally:
         workers = list((pool._processes or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in workers:
-            worker.terminate()
+        pool.shutdown(wait=finished, cancel_futures=True)
+        if not finished:  # they may be in the middle of a batch that nobody waits for
+            for worker in workers:
+                worker.terminate()
 
 
 def ray(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]) -> Iterator[Done]:
@@ -102,7 +112,12 @@ def ray(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]
         def send(batch: list[Line]) -> Any:  # noqa: ANN401 # an object reference
             return actors[next(turn) % jobs].work.remote(batch)
 
-        yield from _in_order(lines, jobs, send, library.get, say)
+        def receive(reference: Any, patience: float) -> Batch | None:  # noqa: ANN401 # same
+            ready, _ = library.wait([reference], timeout=patience)
+            found: Batch | None = library.get(reference) if ready else None
+            return found
+
+        yield from _in_order(lines, jobs, send, receive, say)
     finally:
         library.shutdown()
 
@@ -114,20 +129,45 @@ def _in_order(
     lines: Iterator[Line],
     jobs: int,
     send: Callable[[list[Line]], Any],
-    receive: Callable[[Any], Batch],
+    receive: Callable[[Any, float], Batch | None],
     say: Callable[[str], None],
 ) -> Iterator[Done]:
-    """Send batches ahead, a bounded number of them, and take the results back in the order of the input."""
+    """Send batches ahead, a bounded number of them, and take the results back in the order of the input.
+
+    The input is read in a thread of its own: a slow pipe must not hold back results that are there.
+    """
+    waiting: Queue[list[Line] | BaseException] = Queue(maxsize=AHEAD * jobs)
+    Thread(target=_read, args=(lines, waiting), daemon=True).start()
     flying: deque[Any] = deque()
-    while True:
-        while len(flying) < AHEAD * jobs and (batch := list(islice(lines, BATCH))):
-            flying.append(send(batch))
-        if not flying:
-            return
-        result = receive(flying.popleft())
-        for note in result.notes:
-            say(note)
-        yield from result.done
+    more = True
+    while more or flying:
+        while more and len(flying) < AHEAD * jobs:
+            try:
+                batch = waiting.get(block=not flying)
+            except Empty:
+                break
+            if isinstance(batch, BaseException):
+                raise batch
+            more = bool(batch)
+            if batch:
+                flying.append(send(batch))
+        if flying:
+            result = receive(flying[0], PATIENCE)
+            if result is not None:
+                flying.popleft()
+                for note in result.notes:
+                    say(note)
+                yield from result.done
+
+
+def _read(lines: Iterator[Line], waiting: Queue[list[Line] | BaseException]) -> None:
+    """Batches of lines, then an empty one; or what went wrong."""
+    try:
+        while batch := list(islice(lines, BATCH)):
+            waiting.put(batch)
+        waiting.put([])
+    except BaseException as error:
+        waiting.put(error)
 
 
 _WORKER: list[Worker] = []

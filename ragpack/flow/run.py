@@ -225,11 +225,12 @@ def run_fold(
     name: str,
     accepted: tuple[type[Record], ...],
     take: Callable[[Any], None],
-    give: Callable[[Callable[[str], None]], Iterator[bytes]],
+    give: Callable[[Callable[[str], None], Callable[[], None]], Iterator[bytes]],
     flow: Flow,
     about: Mapping[str, Any],
 ) -> Exit:
-    """Take all records, then give rows. `take` raises `DataError` for a bad one; `give(say)` may add sentences."""
+    """Take all records, then give rows. `take` raises `DataError` for a bad one; `give(say, count)` may add
+    sentences, and counts its rows: a table is written as a whole."""
     check_inputs(flow.files)
     run = Run(name, flow)
     run.about = dict(about)
@@ -243,8 +244,13 @@ def run_fold(
                 take(view(raw, accepted))
             except DataError as error:
                 run.fail(line.source, line.number, failed_of(error, raw))
-        for row in give(run.say):
-            run.write(sink, [row])
+
+        def count() -> None:
+            run.counts["out"] += 1
+
+        for block in give(run.say, count):
+            with run.signals.writing():
+                sink.write(block)
 
     return run(body)
 

@@ -26,6 +26,10 @@ from ragpack.readers.base import Completion, Reader, Refusal, Request
 
 QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1"}
 
+PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads that wait sleep. Spinning wins a few per cent on idle cores and loses two thirds on shared ones, and the
+other stages of a pipe share them. Read when torch is loaded, so it is set before."""
+
 IN_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 """The engine in this process: the same schedule in every run, and nothing that could outlive us."""
 
@@ -304,11 +308,13 @@ def _resolve(model: str) -> str:
 
 def _defaults(model: str, settings: dict[str, Any]) -> dict[str, Any]:
     """What a machine like this one wants, for everything that the user left open."""
+    for variable, value in PATIENT.items():
+        os.environ.setdefault(variable, value)
     import torch
 
     on_cpu = not torch.cuda.is_available()
     cpu = {**ON_CPU, "OMP_NUM_THREADS": str(_cores())} if on_cpu else {}
-    for variable, value in {**QUIET, **IN_PROCESS, **cpu}.items():
+    for variable, value in {**QUIET, **IN_PROCESS, **cpu}.items():  # vLLM reads them when it is imported
         os.environ.setdefault(variable, value)
     if on_cpu:
         if settings["dtype"] == "auto":

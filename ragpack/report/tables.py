@@ -59,7 +59,8 @@ def as_json(rows: Iterator[Raw]) -> Iterator[bytes]:
 def as_csv(rows: Iterator[Raw]) -> Iterator[bytes]:
     """A header and lines for each table, tables parted by an empty line; intervals are two columns."""
     for number, (_, found) in enumerate(_tables(rows)):
-        flat = [_flat(row) for row in found]
+        pairs = {name for row in found for name, value in row.items() if isinstance(value, list)}
+        flat = [_flat(row, pairs) for row in found]
         out = io.StringIO()
         writer = csv.DictWriter(out, list(dict.fromkeys(name for row in flat for name in row)), lineterminator="\n")
         writer.writeheader()
@@ -163,11 +164,12 @@ def _foot(name: str, found: list[Raw]) -> str:
     return "".join(notes)
 
 
-def _flat(row: Raw) -> Raw:
+def _flat(row: Raw, pairs: set[str]) -> Raw:
+    """Intervals as two columns; an undefined one is empty in both."""
     flat: Raw = {}
     for name, value in row.items():
-        if isinstance(value, list):
-            flat[f"{name}_low"], flat[f"{name}_high"] = value
+        if name in pairs:
+            flat[f"{name}_low"], flat[f"{name}_high"] = value or (None, None)
         else:
             flat[name] = value
     return flat

@@ -9,15 +9,15 @@ from ragpack.statistics.rows import Floats, Options, Row, Rows, mean
 
 
 def conditional(rows: Rows, options: Options) -> list[Row]:
-    """F1 and EM given answer_in_context = 1 and 0, for each model: over all rows, over those whose answer is a span,
-    and over the retrieval-perfect ones of these (every gold document among the hits).
+    """F1 and EM given answer_in_context = 1 and 0, for each model: over the rows whose answer is a span, over the
+    retrieval-perfect ones of these (every gold document among the hits), and over all rows.
 
     `lost` is the share of the rows without the answer in the context. `ratio` is mean given 1 / mean given 0.
     Intervals: cluster bootstrap on the question. Source: P1 §3 and §5.
     """
     span = rows.spans
     perfect = span & (rows.columns["all_gold_in_hits"] == 1)
-    subsets = {"all": np.ones(len(span), dtype=np.bool_), "span": span, "span, retrieval-perfect": perfect}
+    subsets = {"span": span, "span, retrieval-perfect": perfect, "all": np.ones(len(span), dtype=np.bool_)}
     table = []
     for model in sorted({label.model for label in rows.labels}):
         mine = np.array([label.model == model for label in rows.labels], dtype=np.bool_)

@@ -47,7 +47,7 @@ def piped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five questions through all stages in one pipe, kept as the answers file and the tables."""
     folder = tmp_path_factory.mktemp("pipe")
     (folder / "q.jsonl").write_bytes(
-        b"".join(line + b"\n" for line in (ROOT / "fixtures/questions.jsonl").read_bytes().splitlines()[:QUESTIONS])
+        b"".join((ROOT / "fixtures/questions.jsonl").read_bytes().splitlines(keepends=True)[:QUESTIONS])
     )
     done = shell(
         f'ragpack retrieve q.jsonl -k 5 | ragpack pack --policy {",".join(POLICIES)} --budget 160 --tokenizer "$MODEL"'

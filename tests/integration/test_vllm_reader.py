@@ -178,8 +178,12 @@ def test_the_fingerprint_follows_content_and_number_type_only(tmp_path: Path) ->
     assert open_reader(str(copy)).fingerprint == first
     assert open_reader(str(copy), max_model_len=100, engine_args={"max_num_seqs": 2}).fingerprint == first
     assert open_reader(str(copy), dtype="bfloat16").fingerprint != first
-    (copy / "config.json").write_bytes((copy / "config.json").read_bytes() + b"\n")
-    assert open_reader(str(copy)).fingerprint != first
+    for name in ("config.json", "model.safetensors"):  # same size, another last byte
+        data = (copy / name).read_bytes()
+        (copy / name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        assert open_reader(str(copy)).fingerprint != first
+        (copy / name).write_bytes(data)
+    assert open_reader(str(copy)).fingerprint == first
 
 
 def test_a_folder_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
