@@ -201,9 +201,15 @@ def json_schema(record: type[records.Record], texts: Descriptions) -> str:
 
 def _described(kind: type, found: dict[str, Any], texts: Descriptions) -> dict[str, Any]:
     properties = {}
-    for name in hints_of(kind):
-        text = texts[kind.__name__].get(name)
-        properties[name] = {**({"description": text} if text else {}), **found["properties"][name]}
+    for field in dataclasses.fields(kind):
+        text = texts[kind.__name__].get(field.name)
+        # Older versions of msgspec leave out what a factory gives.
+        default = {"default": field.default_factory()} if field.default_factory is not dataclasses.MISSING else {}
+        properties[field.name] = {
+            **({"description": text} if text else {}),
+            **found["properties"][field.name],
+            **default,
+        }
     return {
         "title": kind.__name__,
         "description": " ".join((kind.__doc__ or "").split()),

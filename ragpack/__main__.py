@@ -17,9 +17,9 @@ def main() -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:
-        code = code or 141
-        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT.fd)
+    except OSError as error:
+        code = code or (141 if isinstance(error, BrokenPipeError) else 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 

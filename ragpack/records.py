@@ -65,7 +65,7 @@ class Question(Record):
     docs: list[Doc] | None = None
     """The question's own pool of documents."""
     group: str | None = None
-    """A name to cut tables by: dataset, split, question type."""
+    """A name to cut rows by: dataset, split, question type; carried along, not read."""
     sample: Raw | None = None
     """`seed`, `n`: how `import --sample` drew this question."""
     meta: Raw | None = None
@@ -89,7 +89,7 @@ class Hit:
     sentences: list[tuple[int, int]] | None = None
     """[start, end) of each sentence in `text`; absent after `pack`."""
     has_answer: bool | None = None
-    """Does a gold answer occur in `text` (token match)? Null where no answer is known."""
+    """Does a gold answer occur in title and text (token match)? Null where no answer is known."""
     scores: dict[str, float | None] | None = None
     """Other scores by name."""
 
@@ -306,9 +306,9 @@ class Diagnose:
     all_gold_in_hits: float | None = None
     """1 if every gold document is among the hits: the question is retrieval-perfect."""
     em: float | None = None
-    """Exact match; null without a reader."""
+    """Exact match; absent without a reader."""
     f1: float | None = None
-    """Token F1; null without a reader."""
+    """Token F1; absent without a reader."""
     verdict: str | None = None
     """`correct`, `unsupported_correct`, `in_context_missed`, `dropped_by_packing`, `not_retrieved`; without a
     reader `in_context` stands for the first and third."""

@@ -63,10 +63,15 @@ def run() -> int:
         return Exit.USAGE
     except typer.Abort:
         return Exit.INTERRUPTED
+    except SystemExit:  # what typer makes of a closed pipe while it prints a help
+        return Exit.READER_WENT_AWAY
     except RagpackError as error:
         print(f"ragpack: {error}", file=sys.stderr)
         return error.code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.READER_WENT_AWAY
+    except OSError as error:  # a full disk, a file that may not be read
+        print(f"ragpack: {error}", file=sys.stderr)
+        return Exit.FAILED
     return int(code or 0)

@@ -72,6 +72,8 @@ def generate(
         raise UsageError(f"--base-url is for a server, not for --reader {name}")
     if not model and name != "extractive":
         raise UsageError("--model: name the reader's model", "Without one, --reader extractive makes a dry run.")
+    if model and name == "extractive":
+        raise UsageError("--model: the extractive reader has no model")
     engine: dict[str, Any] = {}
     if name == "vllm":
         engine = {"max_model_len": max_model_len, "dtype": dtype, "engine_args": _pairs(engine_arg or [])}
@@ -92,6 +94,8 @@ def _pairs(texts: list[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise UsageError(f"--engine-arg {text}: expected KEY=VALUE")
+        if key.replace("-", "_") in ("model", "trust_remote_code"):
+            raise UsageError(f"--engine-arg {key}: the model is --model's, and code of a model is never run")
         try:
             found[key.replace("-", "_")] = orjson.loads(value)
         except orjson.JSONDecodeError:

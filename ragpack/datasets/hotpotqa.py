@@ -49,8 +49,8 @@ def _question(entry: dict[str, Any]) -> Question:
     if "question_text" in entry:
         return _ircot(entry)
     if isinstance(entry.get("context"), dict):
-        pairs = list(zip(entry["context"]["title"], entry["context"]["sentences"], strict=True))
-        facts = list(zip(entry["supporting_facts"]["title"], entry["supporting_facts"]["sent_id"], strict=True))
+        pairs = _side_by_side(entry, "context", "title", "sentences")
+        facts = _side_by_side(entry, "supporting_facts", "title", "sent_id")
         return _made(entry, entry["id"], pairs, facts)
     if "_id" in entry:
         return _made(entry, entry["_id"], entry["context"], entry["supporting_facts"])
@@ -62,7 +62,8 @@ def _question(entry: dict[str, Any]) -> Question:
 def _made(entry: dict[str, Any], identity: object, pairs: Sequence[Any], facts: Sequence[Any]) -> Question:
     docs = []
     for title, sentences in pairs:
-        text, spans = _joined(sentences)
+        title = _text(title, "context")
+        text, spans = _joined(_texts(sentences, "context"))
         docs.append(Doc(id=title, title=title, text=text, sentences=spans))
     return Question(
         id=str(identity),
@@ -77,14 +78,14 @@ def _made(entry: dict[str, Any], identity: object, pairs: Sequence[Any], facts: 
 
 
 def _ircot(entry: dict[str, Any]) -> Question:
-    docs = [
-        Doc(id=one["title"], title=one["title"], text=one["paragraph_text"], sentences=_parted(one["paragraph_text"]))
-        for one in entry["contexts"]
-    ]
+    docs = []
+    for one in entry["contexts"]:
+        title, text = _text(one["title"], "title"), _text(one["paragraph_text"], "paragraph_text")
+        docs.append(Doc(id=title, title=title, text=text, sentences=_parted(text)))
     return Question(
         id=str(entry["question_id"]),
         question=_text(entry["question_text"], "question_text"),
-        answers=[span for answer in entry["answers_objects"] for span in answer["spans"]],
+        answers=[span for answer in entry["answers_objects"] for span in _texts(answer["spans"], "spans")],
         gold=list(dict.fromkeys(one["title"] for one in entry["contexts"] if one["is_supporting"])),
         docs=docs,
         group="hotpotqa",
@@ -107,6 +108,21 @@ def _parted(text: str) -> list[Span]:
     starts = [0, *(end for _, end in cuts)]
     ends = [*(start for start, _ in cuts), len(text)]
     return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+
+
+def _side_by_side(entry: dict[str, Any], field: str, *names: str) -> list[Any]:
+    """The rows of lists that stand side by side."""
+    titles, others = (entry[field][name] for name in names)
+    if len(titles) != len(others):
+        raise DataError(f"{field}: {len(titles)} of '{names[0]}', but {len(others)} of '{names[1]}'")
+    return list(zip(titles, others, strict=True))
+
+
+def _texts(values: object, field: str) -> list[str]:
+    """A list of strings; one string would be read as the list of its letters."""
+    if not isinstance(values, list):
+        raise DataError(f"{field}: expected a list of strings, got {values!r}")
+    return [_text(value, field) for value in values]
 
 
 def _text(value: object, field: str) -> str:

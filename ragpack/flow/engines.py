@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from queue import Empty, Queue
 from threading import Thread
 from typing import Any, NamedTuple
@@ -175,7 +175,16 @@ _WORKER: list[Worker] = []
 
 def _start(plan: Plan) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it and ends the others
+    Thread(target=_end_with_parent, daemon=True).start()
     _WORKER.append(Worker(plan))
+
+
+def _end_with_parent() -> None:
+    """A first process that is killed can't end the others: they would wait for work for ever."""
+    first = parent_process()
+    if first is not None:
+        first.join()
+        os._exit(1)
 
 
 def _work(lines: list[Line]) -> Batch:

@@ -7,6 +7,7 @@ and gives rows at the end (stats). `run_source` gives rows from files of other f
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -81,6 +82,7 @@ class Run:
         self.signals = Signals()
         self.counts = {"in": 0, "out": 0, "cached": 0, "failed": 0}
         self.about: dict[str, Any] = {}
+        self.resumable = False
         self._said: set[str] = set()
         self._failures: Sink | None = None
         self._progress: Progress | None = None
@@ -140,13 +142,15 @@ class Run:
             raise UsageError("--resume needs -o FILE: the output is the cache")
         if flow.on_error not in ("fail", "skip"):
             raise UsageError(f"--on-error is fail or skip, got '{flow.on_error}'")
+        if flow.failures and flow.output and os.path.realpath(flow.failures) == os.path.realpath(flow.output):
+            raise UsageError(f"-o and --failures both name {flow.output}")
         with ExitStack() as stack:
             stack.enter_context(self.signals.watched())
             sink: Sink = FileSink(flow.output) if flow.resume and flow.output else open_sink(flow.output)
             code = Exit.OK
             try:
                 if flow.failures:
-                    self._failures = open_sink(flow.failures)
+                    self._failures = open_sink(flow.failures, "--failures")
                 self._progress = Progress(self.name, flow.quiet, isinstance(sink, FileSink))
                 body(sink)
                 with self.signals.writing():
@@ -162,9 +166,9 @@ class Run:
                         self._failures.finish()
                 if code is Exit.READER_WENT_AWAY:
                     STDOUT.silence()
-                elif isinstance(sink, FileSink):
-                    rows = self.counts["out"]
-                    print(f"{self.name}: {rows} rows are in {flow.output}.part; --resume goes on", file=sys.stderr)
+                elif isinstance(sink, FileSink) and self.counts["out"] and os.path.exists(sink.part):
+                    then = "; --resume goes on" if self.resumable else ""
+                    print(f"{self.name}: {self.counts['out']} rows are in {flow.output}.part{then}", file=sys.stderr)
                 if not isinstance(error, (_Stop, Interrupted, BrokenPipeError)):
                     raise
                 return code
@@ -198,6 +202,7 @@ def run_stage(
     check_inputs(flow.files)
     run = Run(name, flow)
     run.about = dict(about)
+    run.resumable = True
     engine = ENGINES[flow.engine or ("processes" if flow.jobs > 1 else "serial")]
 
     def body(sink: Sink) -> None:

@@ -69,27 +69,40 @@ class FileSink(_Buffer):
     The target may be the input: it is not touched before the end.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, option: str = "-o") -> None:
         require_compression(name)
         self.target = os.path.realpath(name)
         folder = os.path.dirname(self.target)
         if not os.path.isdir(folder):
-            raise UsageError(f"-o {name}: no such folder: {os.path.dirname(name) or folder}")
+            raise UsageError(f"{option} {name}: no such folder: {os.path.dirname(name) or folder}")
         self.part = self.target + ".part"
         fd = os.open(self.part, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(fd), os.stat(self.part)):  # the other run has just renamed it
+                raise BlockingIOError
         except OSError:
             os.close(fd)
-            raise UsageError(f"another run is writing {name}.part", "Wait for it, or name another -o.") from None
+            raise UsageError(f"another run is writing {name}.part", f"Wait for it, or name another {option}.") from None
         super().__init__(fd)
+        self._stale = True
+        self._finished = False
 
     def restart(self) -> None:
         """Begin with an empty file."""
         os.ftruncate(self._fd, 0)
+        self._stale = False
+
+    def flush(self) -> None:
+        # What an interrupted run left goes when there is something better: not for a typo in a policy's name.
+        if self._stale and self._waiting:
+            self.restart()
+        super().flush()
 
     def finish(self) -> None:
         self.flush()
+        if self._stale:
+            self.restart()
         with contextlib.suppress(FileNotFoundError):
             os.fchmod(self._fd, stat.S_IMODE(os.stat(self.target).st_mode))
         os.fsync(self._fd)
@@ -106,20 +119,23 @@ class FileSink(_Buffer):
         finally:
             os.close(folder)
         os.close(self._fd)
+        self._finished = True
 
     def abandon(self) -> None:
+        if self._finished:
+            return
         self.flush()
+        if not os.fstat(self._fd).st_size:
+            os.unlink(self.part)
         os.close(self._fd)
 
 
-def open_sink(name: str | None) -> Sink:
+def open_sink(name: str | None, option: str = "-o") -> Sink:
     """Standard output for None and `-`; else a file."""
     if name is None or name == "-":
         return DescriptorSink(STDOUT.fd)
     if os.path.isdir(name):
-        raise UsageError(f"-o {name} is a folder")
+        raise UsageError(f"{option} {name} is a folder")
     if os.path.exists(name) and not os.path.isfile(name):
         return DescriptorSink(os.open(name, os.O_WRONLY))
-    sink = FileSink(name)
-    sink.restart()
-    return sink
+    return FileSink(name, option)

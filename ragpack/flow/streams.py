@@ -8,6 +8,7 @@ import gzip
 import io
 import os
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -39,16 +40,16 @@ class Stdout:
 
     def guard(self) -> None:
         """Keep descriptor 1 for records. Call it before anything is imported."""
-        try:
-            self.fd = os.dup(1)
-        except OSError:
-            self.fd = os.open(os.devnull, os.O_WRONLY)  # started with standard output closed
+        for fd in range(3):
+            try:
+                os.fstat(fd)
+            except OSError:  # started with `>&-`: the next file that is opened would take its place
+                os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        if sys.stderr is None:
+            sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 # as long as the process
+        self.fd = os.dup(1)
         os.set_inheritable(self.fd, False)
-        try:
-            os.dup2(2, 1)
-        except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, 1)
+        os.dup2(2, 1)
         sys.stdout = io.TextIOWrapper(os.fdopen(os.dup(self.fd), "wb"), encoding="utf-8", line_buffering=True)
 
     def seal(self) -> None:
@@ -68,7 +69,10 @@ STDOUT = Stdout()
 
 def check_inputs(files: Sequence[str]) -> None:
     """Refuse what can't be read before any model is loaded."""
-    if not files and sys.stdin.isatty():
+    if sys.stdin is None:
+        if not files or "-" in files:
+            raise UsageError("standard input is closed: name a file, or pipe records in")
+    elif not files and sys.stdin.isatty():
         raise UsageError("no input: name a file, or pipe records in", "`-` is standard input.")
     for name in files:
         if name != "-" and not os.path.exists(name):
@@ -91,7 +95,7 @@ def lines(files: Sequence[str]) -> Iterator[Line]:
                 for number, raw in enumerate(stream, 1):  # the handler below names it
                     data = raw.rstrip(b"\n").removesuffix(b"\r")
                     yield Line(source, number, data.removeprefix(BOM) if number == 1 else data)
-            except (EOFError, gzip.BadGzipFile, OSError) as error:
+            except (EOFError, OSError, zlib.error) as error:
                 if isinstance(error, BrokenPipeError):
                     raise
                 raise DataError(f"{source}: after line {number}: the file can't be read further: {error}") from None
@@ -114,9 +118,42 @@ def _decompressed(stream: io.BufferedReader[Any], head: bytes) -> BinaryIO:
     if head.startswith(GZIP):
         return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
     if head.startswith(ZSTD):
-        return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, _zstd().ZstdDecompressor().stream_reader(
-            stream, read_across_frames=True))))  # fmt: skip
+        return cast(BinaryIO, io.BufferedReader(_Zstd(stream, _zstd()), 1 << 18))
     return cast(BinaryIO, stream)
+
+
+class _Zstd(io.RawIOBase):
+    """The text of zstd frames. zstandard's own reader takes a torn frame for the end of the file."""
+
+    def __init__(self, stream: io.BufferedReader[Any], zstandard: Any) -> None:  # noqa: ANN401 # no types here
+        self._stream = stream
+        self._zstandard = zstandard
+        self._frame: Any = None
+        self._waiting = b""  # compressed, behind the end of a frame
+        self._text = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 # any writable buffer
+        while not self._text:
+            block = self._waiting or self._stream.read1(1 << 16)
+            self._waiting = b""
+            if not block:
+                if self._frame is not None:
+                    raise EOFError("the zstd frame is torn")
+                return 0
+            if self._frame is None:
+                self._frame = self._zstandard.ZstdDecompressor().decompressobj()
+            try:
+                self._text = self._frame.decompress(block)
+            except self._zstandard.ZstdError as error:
+                raise OSError(str(error)) from None
+            if self._frame.eof:
+                self._waiting, self._frame = self._frame.unused_data, None
+        size = min(len(buffer), len(self._text))
+        buffer[:size], self._text = self._text[:size], self._text[size:]
+        return size
 
 
 def _zstd() -> Any:  # noqa: ANN401 # zstandard has no types here

@@ -15,6 +15,8 @@ from ragpack.errors import UsageError, did_you_mean
 from ragpack.flow.streams import STDOUT
 from ragpack.records import Raw
 
+WIDE = 400
+
 Write = Callable[[Iterator[Raw]], Iterator[bytes]]
 
 SHOWN = {
@@ -95,19 +97,13 @@ def as_table(rows: Iterator[Raw]) -> Iterator[bytes]:
         for row in found:
             table.add_row(*(_cell(row, column) for column in columns), end_section=False)
         out = io.StringIO()
-        width = max(_width(), 40) if colour else 200
-        Console(file=out, force_terminal=colour, width=width, highlight=False, markup=False).print(table)
-        yield (out.getvalue() + _foot(name, found) + "\n").encode()
+        # Wider than any terminal: a line that wraps can be read, a name that is cut can't.
+        Console(file=out, force_terminal=colour, width=WIDE, highlight=False, markup=False).print(table)
+        lines = [line.rstrip() + "\n" for line in out.getvalue().splitlines()]
+        yield ("".join(lines) + _foot(name, found) + "\n").encode()
 
 
 FORMATS: dict[str, Write] = {"table": as_table, "jsonl": as_jsonl, "md": as_markdown, "csv": as_csv, "json": as_json}
-
-
-def _width() -> int:
-    try:
-        return os.get_terminal_size(STDOUT.fd).columns
-    except OSError:
-        return 120
 
 
 def _tables(rows: Iterator[Raw]) -> Iterator[tuple[str, list[Raw]]]:

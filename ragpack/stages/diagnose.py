@@ -11,7 +11,7 @@ from ragpack.metrics.answer import PROFILES, AnswerScorer, answer_kind
 from ragpack.metrics.context import AnswerMatcher, all_gold_in_context, gold_doc_coverage, gold_token_density
 from ragpack.metrics.retrieval import all_gold_at, answer_in_hits_at, hit_at, ndcg_at, recall_at
 from ragpack.metrics.verdict import verdict
-from ragpack.records import Answered, Diagnosed, Packed, Raw
+from ragpack.records import Answered, Diagnosed, Hit, Packed, Raw
 from ragpack.stage import Payload, Stage, each
 
 
@@ -52,13 +52,18 @@ def _projection(record: Packed | Answered) -> object:
     return [
         record.answers,
         record.gold,
-        [[hit.id, hit.rank, hit.has_answer] for hit in record.hits],
+        [[hit.rank, hit.id, hit.has_answer] for hit in _ranked(record)],
         record.retrieve.k if record.retrieve else None,
         record.pack.context,
         [[snippet.id, snippet.tokens] for snippet in record.pack.snippets],
         record.pack.tokens,
         _answer(record),
     ]
+
+
+def _ranked(record: Packed | Answered) -> list[Hit]:
+    # str: two hits of one rank and id may differ in has_answer, and None has no order.
+    return sorted(record.hits, key=lambda hit: (hit.rank, hit.id, str(hit.has_answer)))
 
 
 def _answer(record: Packed | Answered) -> str | None:
@@ -68,7 +73,7 @@ def _answer(record: Packed | Answered) -> str | None:
 
 def _diagnosed(record: Packed | Answered, profile: str, ks: Sequence[int]) -> Raw:
     pack, gold, golds = record.pack, record.gold, tuple(record.answers)
-    hits = sorted(record.hits, key=lambda hit: (hit.rank, hit.id))
+    hits = _ranked(record)
     ranked = [hit.id for hit in hits]
     # How deep the ranking goes: beyond that a metric at k would repeat the one at the end.
     depth = max(record.retrieve.k if record.retrieve else 0, len(hits))
@@ -76,7 +81,7 @@ def _diagnosed(record: Packed | Answered, profile: str, ks: Sequence[int]) -> Ra
     matcher, scorer, kind = _golds(golds, profile)
     found = matcher.measure(pack.context)
     from_docs = [snippet.id for snippet in pack.snippets]
-    in_hits = answer_in_hits_at(has_answer, len(hits)) if hits else (None if found.occurs is None else 0.0)
+    in_hits = None if found.occurs is None else answer_in_hits_at(has_answer, max(1, len(hits)))
     all_in_context = all_gold_in_context(from_docs, gold)
     all_in_hits = all_gold_at(ranked, gold, max(1, len(ranked)))
     row: Raw = {
@@ -92,7 +97,8 @@ def _diagnosed(record: Packed | Answered, profile: str, ks: Sequence[int]) -> Ra
     }
     for name, metric in (("recall", recall_at), ("hit", hit_at), ("all_gold", all_gold_at), ("ndcg", ndcg_at)):
         row |= {f"{name}@{k}": metric(ranked, gold, k) if k <= depth else None for k in ks}
-    row |= {f"answer_in_hits@{k}": answer_in_hits_at(has_answer, k) if k <= depth else None for k in ks}
+    known = found.occurs is not None
+    row |= {f"answer_in_hits@{k}": answer_in_hits_at(has_answer, k) if known and k <= depth else None for k in ks}
     answer = _answer(record)
     if answer is not None:
         score = scorer.score(answer) if golds else None

@@ -72,7 +72,8 @@ def open_pack(params: PackParams) -> Stage:
 
 
 def _projection(record: Hits) -> object:
-    return [record.question, [[hit.id, hit.rank, hit.title, hit.text, hit.sentences] for hit in record.hits]]
+    hits = sorted(record.hits, key=_place)
+    return [record.question, [[hit.id, hit.rank, hit.title, hit.text, hit.sentences] for hit in hits]]
 
 
 def _base(raw: Raw, record: Hits) -> Raw:
@@ -102,11 +103,16 @@ def _pack(record: Hits, cells: Sequence[Cell], counter: Counter) -> list[Raw]:
     return packs
 
 
+def _place(hit: Hit) -> tuple[int, str, str]:
+    """Where a hit stands: its place in the line decides nothing, not even among hits of one rank and id."""
+    return hit.rank, hit.id, repr((hit.text, hit.title, hit.sentences))
+
+
 def _documents(record: Hits) -> list[Document]:
     """The hits in rank order, each document once."""
     found = []
     seen = set()
-    for at, hit in sorted(enumerate(record.hits), key=lambda pair: (pair[1].rank, pair[1].id)):
+    for at, hit in sorted(enumerate(record.hits), key=lambda pair: _place(pair[1])):
         if hit.text is None:
             raise DataError(
                 f"hits[{at}]: the field 'text' is missing", "`pack` reads what `retrieve` wrote, with the texts."
@@ -124,7 +130,7 @@ def _candidates(question: str, documents: list[Document], found: list[Candidate]
     lines = [candidate.line for candidate in found]
     counts = counter.lines(lines)
     tokens = [words(line) for line in lines]
-    terms = content_terms(question) or words(question)
+    terms = content_terms(question) or list(dict.fromkeys(words(question)))
     relevance = bm25(terms, tokens)
     if len(found) and relevance.max() > 0:
         relevance = relevance / relevance.max()

@@ -50,6 +50,8 @@ class Stats:
     def take(self, record: Diagnosed) -> None:
         """Add a row. Raises `DataError` for one that is there already: it would count twice."""
         seed = record.sample.get("seed") if record.sample else None
+        if seed is not None and type(seed) is not int:
+            raise DataError("sample.seed: expected a whole number", "`ragpack import --sample N --seed S` writes it.")
         model = record.generate.model if record.generate else ""
         label = Label(self._one(model), self._one(record.pack.policy), record.pack.budget, seed)
         key = (record.id, label)

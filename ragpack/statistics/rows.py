@@ -100,5 +100,5 @@ def collect(
     )
 
 
-def _sortable(label: Label) -> tuple[str, str, int, int]:
-    return label.model, label.policy, label.budget, -1 if label.seed is None else label.seed
+def _sortable(label: Label) -> tuple[str, str, int, bool, int]:
+    return label.model, label.policy, label.budget, label.seed is not None, label.seed or 0

@@ -50,9 +50,10 @@ def piped(tmp_path_factory: pytest.TempPathFactory) -> Path:
         b"".join((ROOT / "fixtures/questions.jsonl").read_bytes().splitlines(keepends=True)[:QUESTIONS])
     )
     done = shell(
-        f'ragpack retrieve q.jsonl -k 5 | ragpack pack --policy {",".join(POLICIES)} --budget 160 --tokenizer "$MODEL"'
-        ' | ragpack generate --model "$MODEL" --prompt answer-examples/1 --max-tokens 8 --logprob --keep-prompt'
-        " | tee answers.jsonl | ragpack diagnose | tee rows.jsonl | ragpack stats --baseline chunk_packed > stats.jsonl",
+        f"ragpack retrieve q.jsonl -k 5 | ragpack pack --policy {','.join(POLICIES)} --budget 160 --tokenizer $MODEL"
+        " | ragpack generate --model $MODEL --prompt answer-examples/1 --max-tokens 8 --logprob --keep-prompt"
+        " | tee answers.jsonl | ragpack diagnose | tee rows.jsonl"
+        " | ragpack stats --baseline chunk_packed > stats.jsonl",
         folder,
     )
     assert done.returncode == 0, done.stderr.decode()

@@ -47,9 +47,7 @@ def closest(question: str, docs: list[Record], k: int) -> list[Record]:
         total = 0.0
         for term in sorted(set(tokens(question))):
             df = sum(term in c for c in counts)
-            total += (
-                math.log(1 + (len(docs) - df + 0.5) / (df + 0.5)) * count[term] * 2.5 / (count[term] + norm)
-            )
+            total += math.log(1 + (len(docs) - df + 0.5) / (df + 0.5)) * count[term] * 2.5 / (count[term] + norm)
         return total
 
     order = sorted(range(len(docs)), key=lambda i: (-score(counts[i]), i))

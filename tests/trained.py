@@ -1,0 +1,58 @@
+"""Small tokenizers of every family that readers have, trained in a moment on a few invented lines."""
+
+from __future__ import annotations
+
+import functools
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from ragpack.tokens import Counter, ModelCounter, RegexCounter
+
+LINES = [
+    "Ostra Bridge: Ostra Bridge crosses the Lisk. It was built by Ida Vale in 1901.",
+    "Tern: A tern is a bird; the tern (or 'sea-swallow') eats fish.\nLisk: the Lisk is 41.5 km long!\n\n",
+    "空鈴琴は楽器である。\nЛиск: река.\nΖηφάλη — café, naïve; 50 % of “it”… 😀😀\r\n",
+    "a.\nb,\nc:\nd)\ne\"\nf'\n the the the that this there 1 12 123 1234",
+] * 6  # fmt: skip
+GPT4 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+"
+NAMES = ("regex", "byte-level", "gpt4-like", "wordpiece", "no-pieces", "metaspace", "newline-token")
+
+
+@functools.cache
+def counter(name: str) -> Counter:
+    """A counter of the family of this name."""
+    return RegexCounter() if name == "regex" else ModelCounter(name, tokenizer(name))
+
+
+@functools.cache
+def tokenizer(name: str) -> Tokenizer:
+    """A tokenizer of the family of this name; not `regex`, which is none."""
+    if name == "wordpiece":  # BERT: lower case, no blanks, unknown characters
+        made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        made.normalizer = normalizers.BertNormalizer(lowercase=True)
+        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer = trainers.WordPieceTrainer(vocab_size=200, special_tokens=["[UNK]"], show_progress=False)
+    else:
+        made = Tokenizer(models.BPE())
+        special = []
+        if name == "metaspace":  # Llama 2, T5: blanks become ▁, and one stands before the text
+            made = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=False))
+            made.pre_tokenizer = pre_tokenizers.Metaspace()
+            special = ["<unk>"]
+        elif name == "no-pieces":  # merges run over everything, blanks and line ends included
+            made.normalizer = normalizers.Replace("\r", "")
+        elif name == "gpt4-like":  # a line end belongs to the marks before it
+            made.pre_tokenizer = pre_tokenizers.Sequence(
+                [pre_tokenizers.Split(Regex(GPT4), "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
+            )
+        else:
+            made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+            made.decoder = decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet() if name in ("byte-level", "gpt4-like", "newline-token") else []
+        trainer = trainers.BpeTrainer(
+            vocab_size=420, initial_alphabet=alphabet, special_tokens=special, show_progress=False
+        )
+    made.train_from_iterator(LINES, trainer)
+    if name == "newline-token":  # an added token that may swallow what stands beside a line end
+        made.add_tokens([".\n"])
+    return made
