@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 
 CELLS = 4_000_000
 """Counts held at once: 32 MB."""
+HUGE = 1e300
 
 
 class Interval(NamedTuple):
@@ -51,14 +52,18 @@ def resampled(sums: Floats, resamples: int, seed: int) -> Floats:
 
 def interval(draws: Floats, level: float) -> Interval:
     """Percentile interval of draws, and p = 2 min(share at or below 0, share at or above 0), counted as
-    (1 + #) / (1 + R): never 0. Draws that are not finite (an empty denominator) are left out.
+    (1 + #) / (1 + R): never 0. Draws that are no number (0 / 0) are left out; an end that falls among infinite draws (a
+    denominator of 0) is None: open.
 
     >>> interval(np.array([0.1, 0.2, 0.3]), 0.95).p  # 2 * (1 + 0) / (1 + 3)
     0.5
     """
-    finite = draws[np.isfinite(draws)]
-    if not len(finite):
+    known = draws[~np.isnan(draws)]
+    if not np.isfinite(known).any():
         return Interval(None, None, None)
-    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
-    least = min(int((finite <= 0).sum()), int((finite >= 0).sum()))
-    return Interval(float(low), float(high), min(1.0, 2 * (1 + least) / (1 + len(finite))))
+    # Subtle: inf - inf is no number, so infinite draws are large numbers while quantiles are taken.
+    ends = np.quantile(np.clip(known, -HUGE, HUGE), [(1 - level) / 2, (1 + level) / 2])
+    finite = known[np.isfinite(known)]
+    low, high = (float(end) if finite.min() <= end <= finite.max() else None for end in ends)
+    least = min(int((known <= 0).sum()), int((known >= 0).sum()))
+    return Interval(low, high, min(1.0, 2 * (1 + least) / (1 + len(known))))

@@ -50,7 +50,8 @@ def test_case(case: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Non
 
 
 def run(case: Path, tmp_path: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run a case in a copy of its folder, with `ragpack` on PATH and $FIXTURES set."""
+    """Run a case in a copy of its folder, with `ragpack` on PATH; $FIXTURES and $STAGE are the folders of the project's
+    own test data, and of what the cases of a stage share."""
     folder = tmp_path / "case"
     shutil.copytree(case, folder)
     tools = tmp_path / "bin"
@@ -58,11 +59,12 @@ def run(case: Path, tmp_path: Path) -> subprocess.CompletedProcess[bytes]:
     command = tools / "ragpack"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ragpack "$@"\n')
     command.chmod(0o755)
-    known = {"PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "FIXTURES": str(ROOT / "fixtures")}
+    known = {"PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "FIXTURES": str(ROOT / "fixtures"),
+             "STAGE": str(case.parent)}  # fmt: skip
     line = (case / "cmd").read_text(encoding="utf-8")
     outside = {name: value for name, value in os.environ.items() if not name.startswith("RAGPACK_")}
     return subprocess.run(
-        ["sh", "-c", line], cwd=folder, env={**outside, **known}, capture_output=True, timeout=60, check=False
+        ["sh", "-c", line], cwd=folder, env={**outside, **known}, capture_output=True, timeout=120, check=False
     )
 
 

@@ -100,8 +100,10 @@ def test_a_cell_less_is_a_cell_less(ragpack: Run, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("stage", [["retrieve", "-k", "3"], ["diagnose"], ["generate", "--reader", "extractive"]])
-def test_every_stage_resumes(ragpack: Run, folder: Path, whole: bytes, stage: list[str], fixtures_head: bytes) -> None:
-    given = fixtures_head if stage[0] == "retrieve" else whole
+def test_every_stage_resumes(
+    ragpack: Run, folder: Path, whole: bytes, stage: list[str], questions: list[bytes]
+) -> None:
+    given = b"".join(questions) if stage[0] == "retrieve" else whole
     first = ragpack(*stage, "-o", "out.jsonl", stdin=given)
     rows = (folder / "out.jsonl").read_bytes()
     (folder / "out.jsonl").unlink()
@@ -110,11 +112,6 @@ def test_every_stage_resumes(ragpack: Run, folder: Path, whole: bytes, stage: li
     assert (folder / "out.jsonl").read_bytes() == rows
     assert cached(first.stderr) == 0
     assert cached(again.stderr) > 0
-
-
-@pytest.fixture
-def fixtures_head(questions: list[bytes]) -> bytes:
-    return b"".join(questions)
 
 
 def test_two_runs_on_one_output(ragpack: Run, started, folder: Path, hits: list[bytes]) -> None:

@@ -158,7 +158,23 @@ def test_sums_of_clusters():
     assert drawn.shape == (100, 2)
 
 
-def test_interval_leaves_empty_denominators_out():
+def test_interval_is_open_where_the_draws_are_infinite():
+    """A ratio whose denominator is 0 in many resamples has no upper end; leaving them out would pretend to one."""
+    draws = np.array([*np.linspace(1, 2, 90), *[np.inf] * 10])
+    low, high, _ = interval(draws, 0.95)
+    assert low == pytest.approx(np.quantile(draws[:90], 0.0275), abs=0.01)
+    assert high is None
+    assert interval(-draws, 0.95).low is None
+    assert interval(np.array([*np.linspace(1, 2, 99), np.inf]), 0.9).high == pytest.approx(1.96, abs=0.01)
+    found = [(f"q{at}", "p", None, {"f1": float(at == 1), "answer_in_context": at % 2 / 1}) for at in range(40)]
+    found[2][3]["f1"] = 0.5  # the only score without the answer: a third of the resamples miss it
+    row = conditional(rows_of(found), Options(resamples=500))[0]
+    assert row["ratio"] == pytest.approx(2.0)
+    assert row["ratio_ci"][1] is None
+    assert row["difference_ci"][1] is not None
+
+
+def test_interval_leaves_out_what_is_no_number():
     assert interval(np.array([NAN, np.inf]), 0.95) == (None, None, None)
     low, high, p = interval(np.array([0.1, NAN, 0.3]), 0.5)
     assert (low, high) == pytest.approx((0.15, 0.25))

@@ -99,13 +99,13 @@ any_json = st.recursive(
 @given(st.sampled_from(sorted(HITS)), any_json)
 def test_no_value_gets_past_or_through(field, value):
     """Whatever stands in a field: a record, or an error that a user can read; never another exception."""
+    said = "a record"
     try:
-        record = view({**HITS, field: value}, (Hits,))
+        view({**HITS, field: value}, (Hits,))
     except DataError as error:
-        assert error.message
-        assert "Expected `" not in error.message, "msgspec's words are for programmers"
-    else:
-        assert isinstance(record, Hits)
+        said = error.message
+    assert said
+    assert "Expected `" not in said, "msgspec's words are for programmers"
 
 
 @given(st.dictionaries(st.sampled_from([*field_names(Hits), "x", "y", "z"]), st.integers()), st.randoms())

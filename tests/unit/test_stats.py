@@ -13,6 +13,8 @@ from ragpack.stages.stats import Stats, StatsParams
 
 def row(id, policy="p", budget=9, *, seed=None, model="m", tokens=8, kind="span", profile="squad", **measured):
     """A row of the diagnostic; what is not given is undefined."""
+    made = {"reader": "x", "model": model, "prompt": {"name": "", "hash": ""}, "answer": "", "finish": "stop",
+            "tokens": {"prompt": 1, "completion": 1}}  # fmt: skip
     return {
         "schema": "ragpack.diagnosis/1",
         "id": id,
@@ -21,8 +23,7 @@ def row(id, policy="p", budget=9, *, seed=None, model="m", tokens=8, kind="span"
         **({"sample": {"seed": seed, "n": 2}} if seed is not None else {}),
         "pack": {"policy": policy, "budget": budget, "unit": "regex", "tokens": tokens, "context": "", "snippets": [],
                  "dropped": 0},
-        **({"generate": {"reader": "x", "model": model, "prompt": {"name": "", "hash": ""}, "answer": "", "finish": "stop",
-                         "tokens": {"prompt": 1, "completion": 1}}} if model else {}),
+        **({"generate": made} if model else {}),
         "diagnose": {"profile": profile, "answer_kind": kind, **measured},
     }  # fmt: skip
 
@@ -110,9 +111,9 @@ def test_pairs():
 
 
 def test_seeds_and_models_pair_with_their_own():
-    rows = [row("a", policy, seed=seed, model=model, f1=f1)
-            for policy, seed, model, f1 in [("p", 1, "m", 0.0), ("p", 2, "m", 1.0), ("r", 1, "m", 0.5), ("r", 2, "m", 1.0),
-                                            ("p", 1, "n", 0.3), ("r", 1, "n", 0.2)]]  # fmt: skip
+    found = [("p", 1, "m", 0.0), ("p", 2, "m", 1.0), ("r", 1, "m", 0.5), ("r", 2, "m", 1.0), ("p", 1, "n", 0.3),
+             ("r", 1, "n", 0.2)]  # fmt: skip
+    rows = [row("a", policy, seed=seed, model=model, f1=f1) for policy, seed, model, f1 in found]
     first, second = contrast(rows)
     assert (first["model"], first["n"], first["difference"]) == ("m", 2, 0.25)
     assert (second["model"], second["n"], second["difference"]) == ("n", 1, pytest.approx(-0.1))
@@ -121,8 +122,9 @@ def test_seeds_and_models_pair_with_their_own():
 def many(number=40):
     draw = random.Random(3)
     return [
-        row(f"q{at}", policy, budget, model=model, tokens=draw.randint(1, budget), f1=draw.random(), em=draw.choice([0.0, 1.0]),
-            answer_in_context=draw.choice([0.0, 1.0, None]), all_gold_in_hits=draw.choice([0.0, 1.0]), graded=draw.random())
+        row(f"q{at}", policy, budget, model=model, tokens=draw.randint(1, budget), f1=draw.random(),
+            graded=draw.random(), em=draw.choice([0.0, 1.0]), answer_in_context=draw.choice([0.0, 1.0, None]),
+            all_gold_in_hits=draw.choice([0.0, 1.0]))
         for at in range(number) for policy in ("p", "r", "s") for budget in (9, 18) for model in ("m", "n")
     ]  # fmt: skip
 
