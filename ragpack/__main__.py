@@ -1,6 +1,7 @@
 """python -m ragpack, and the `ragpack` command. Only `main` exits."""
 
 import os
+import signal
 import sys
 
 from ragpack.flow.streams import STDOUT
@@ -8,6 +9,7 @@ from ragpack.flow.streams import STDOUT
 
 def main() -> None:
     """Keep standard output for records, then read the command line."""
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # until a run handles it: no traceback out of an import
     STDOUT.guard()
     # Products of 48 rows: waking a second thread costs a hundred times what it saves, and it spins beside `-j`.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -5,9 +5,11 @@ Everything below `__main__` returns or raises; only `main` exits.
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import Any
 
 
 class Exit(IntEnum):
@@ -34,6 +36,10 @@ class RagpackError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Workers send errors: made again from its fields, since the arguments differ from class to class.
+        return copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined] # a name of pickle's protocol
 
 
 class UsageError(RagpackError):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Sequence
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from ragpack.tokens import Counter, ModelCounter, RegexCounter
+from ragpack.tokens import Counter, End, LineCount, ModelCounter, RegexCounter
 
 LINES = [
     "Ostra Bridge: Ostra Bridge crosses the Lisk. It was built by Ida Vale in 1901.",
@@ -15,18 +17,19 @@ LINES = [
     "a.\nb,\nc:\nd)\ne\"\nf'\n the the the that this there 1 12 123 1234",
 ] * 6  # fmt: skip
 GPT4 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+"
-NAMES = ("regex", "byte-level", "gpt4-like", "wordpiece", "no-pieces", "metaspace", "newline-token")
+NAMES = ("regex", "byte-level", "gpt4-like", "wordpiece", "no-pieces", "metaspace", "newline-token", "grudging")
 
 
 @functools.cache
 def counter(name: str) -> Counter:
     """A counter of the family of this name."""
-    return RegexCounter() if name == "regex" else ModelCounter(name, tokenizer(name))
+    made = {"regex": RegexCounter, "grudging": Grudging}
+    return made[name]() if name in made else ModelCounter(name, tokenizer(name))
 
 
 @functools.cache
 def tokenizer(name: str) -> Tokenizer:
-    """A tokenizer of the family of this name; not `regex`, which is none."""
+    """A tokenizer of the family of this name; not those that are none."""
     if name == "wordpiece":  # BERT: lower case, no blanks, unknown characters
         made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
         made.normalizer = normalizers.BertNormalizer(lowercase=True)
@@ -56,3 +59,19 @@ def tokenizer(name: str) -> Tokenizer:
     if name == "newline-token":  # an added token that may swallow what stands beside a line end
         made.add_tokens([".\n"])
     return made
+
+
+class Grudging:
+    """The worst case: a join has more tokens than its lines, two for each line end that something follows."""
+
+    unit, fingerprint, lines_add_up = "grudging", "grudging/1", False
+
+    def count(self, text: str) -> int:
+        return len(self.ends(text))
+
+    def lines(self, texts: Sequence[str]) -> list[LineCount]:
+        return [LineCount(self.count(text + "\n"), self.count(text)) for text in texts]
+
+    def ends(self, text: str) -> list[End]:
+        found = re.finditer(r"\w+|[^\w\s]|\n(?=[^\n])", text)
+        return [End(match.end(), False) for match in found for _ in range(2 if match[0] == "\n" else 1)]

@@ -61,4 +61,5 @@ def tfidf(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     idf = np.log((1.0 + n) / (1.0 + (tf > 0).sum(axis=0))) + 1.0
     weights: NDArray[np.float64] = tf * idf
     norms = np.sqrt((weights * weights).sum(axis=1, keepdims=True))
-    return weights / np.where(norms > 0, norms, 1.0)
+    rows_of_length_1: NDArray[np.float64] = weights / np.where(norms > 0, norms, 1.0)
+    return rows_of_length_1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import typer
@@ -29,6 +29,7 @@ def import_(
     from ragpack.datasets.emit import written
     from ragpack.flow.run import Fail, Flow, run_source
     from ragpack.flow.streams import check_inputs
+    from ragpack.records import Question
     from ragpack.registry import load
 
     assert isinstance(flow, Flow)
@@ -37,8 +38,13 @@ def import_(
     check_inputs(flow.files)
     read = load(DATASETS, format)
 
-    def produce(fail: Fail) -> Iterator[bytes]:
-        questions = (question for path in flow.files or ("-",) for question in read(path, fail))
-        yield from written(questions, sample, seed)
+    def produce(fail: Fail, count: Callable[[], None]) -> Iterator[bytes]:
+        def questions() -> Iterator[Question]:
+            for path in flow.files or ("-",):
+                for question in read(path, fail):
+                    count()
+                    yield question
+
+        yield from written(questions(), sample, seed)
 
     return run_source("import", produce, flow, {"params": {"format": format, "sample": sample, "seed": seed}})

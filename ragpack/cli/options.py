@@ -25,17 +25,35 @@ def _params(context: typer.Context, value: str | None) -> str | None:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"--params {value}: {error}") from None
     command = context.info_name or ""
-    table = tables.get(command, {})
-    if not isinstance(table, dict):
-        raise UsageError(f"--params {value}: [{command}] must be a table")
+    assert context.parent is not None
+    commands: dict[str, Any] = getattr(context.parent.command, "commands", {})
+    for title, table in tables.items():
+        if title not in commands:
+            raise UsageError(f"--params {value}: no command '{title}'. {did_you_mean(title, commands)}")
+        if not isinstance(table, dict):
+            raise UsageError(f"--params {value}: [{title}] must be a table")
     known: dict[str, Any] = {name: option for option in context.command.params if (name := _long(option))}
     defaults = {}
-    for name, found in table.items():
+    for name, found in tables.get(command, {}).items():
         if name not in known:
             raise UsageError(f"--params {value}: [{command}] has no option '{name}'. {did_you_mean(name, known)}")
-        defaults[known[name].name] = [found] if known[name].multiple and not isinstance(found, list) else found
+        defaults[known[name].name] = _given(known[name], found, f"--params {value}: [{command}] {name}")
     context.default_map = {**(context.default_map or {}), **defaults}
     return value
+
+
+def _given(option: Any, found: Any, where: str) -> Any:  # noqa: ANN401 # typer's parameter, TOML's values
+    """A value as the command line would give it: text that typer checks, but for flags."""
+    if isinstance(found, dict) or (isinstance(found, list) and not option.multiple):
+        raise UsageError(f"{where}: expected one value, got {found}")
+    if option.is_flag:
+        return found
+    texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in _listed(found)]
+    return texts if option.multiple else texts[0]
+
+
+def _listed(found: Any) -> list[Any]:  # noqa: ANN401 # same
+    return found if isinstance(found, list) else [found]
 
 
 def _long(option: Any) -> str | None:  # noqa: ANN401 # typer's parameter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Annotated
 
@@ -59,8 +59,9 @@ def show(
             ):
                 yield row
 
-    def produce(fail: Fail) -> Iterator[bytes]:
+    def produce(fail: Fail, count: Callable[[], None]) -> Iterator[bytes]:
         for block in page.blocks(rows(fail)):
+            count()
             yield block.encode("utf-8", "replace")
 
     return run_source("show", produce, replace(flow, quiet=True), {})  # a reader counts for himself

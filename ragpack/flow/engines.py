@@ -44,29 +44,43 @@ Engine = Callable[[Plan, int, Iterator[Line], Callable[[str], None]], Iterator[D
 """(plan, jobs, lines, say once) -> one `Done` a line, in order."""
 
 
-class Worker:
-    """An opened stage with its mapper."""
+class Opened(NamedTuple):
+    """A stage with its mapper."""
 
-    def __init__(self, plan: Plan, stage: Stage | None = None) -> None:
-        self.stage = stage or plan.open(plan.params)
-        earlier = Earlier(plan.shelf, self.stage.name, self.stage.fields) if plan.shelf else None
-        self.map = Mapper(self.stage, earlier)
+    stage: Stage
+    map: Mapper
+
+
+class Worker:
+    """An opened stage in a process of its own.
+
+    A stage that can't be opened says so when there is work: while a process starts nobody would hear it.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._opened: Opened | Exception
+        try:
+            self._opened = _open(plan)
+        except Exception as error:
+            self._opened = error
 
     def work(self, lines: list[Line]) -> Batch:
         """A batch of lines, all of it."""
-        return Batch(list(self.map(iter(lines))), self.stage.notes())
+        if isinstance(self._opened, Exception):
+            raise self._opened
+        return Batch(list(self._opened.map(iter(lines))), self._opened.stage.notes())
 
 
 def serial(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]) -> Iterator[Done]:
     """In this process, streaming line by line."""
     del jobs
-    worker = Worker(plan)
+    stage, map_ = _open(plan)
     try:
-        yield from worker.map(lines)
-        for note in worker.stage.notes():
+        yield from map_(lines)
+        for note in stage.notes():
             say(note)
     finally:
-        worker.stage.close()
+        stage.close()
 
 
 def processes(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]) -> Iterator[Done]:
@@ -80,6 +94,10 @@ def processes(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str],
 
     finished = False
     try:
+        # A terminal sends SIGINT to every process: the first one hears it and ends the others, deaf from their start.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        pool.submit(int)  # starts them
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield from _in_order(lines, jobs, lambda batch: pool.submit(_work, batch), receive, say)
         finished = True
     except BrokenProcessPool:
@@ -118,11 +136,18 @@ def ray(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]
             return found
 
         yield from _in_order(lines, jobs, send, receive, say)
+    except library.exceptions.RayTaskError as error:
+        raise error.cause from None
     finally:
         library.shutdown()
 
 
 ENGINES: dict[str, Engine] = {"serial": serial, "processes": processes, "ray": ray}
+
+
+def _open(plan: Plan) -> Opened:
+    stage = plan.open(plan.params)
+    return Opened(stage, Mapper(stage, Earlier(plan.shelf, stage.name, stage.fields) if plan.shelf else None))
 
 
 def _in_order(
@@ -138,7 +163,7 @@ def _in_order(
     """
     waiting: Queue[list[Line] | BaseException] = Queue(maxsize=AHEAD * jobs)
     Thread(target=_read, args=(lines, waiting), daemon=True).start()
-    flying: deque[Any] = deque()
+    flying: deque[Any] = deque([send([])])  # opens a stage even where no line comes: its parameters may be wrong
     more = True
     while more or flying:
         while more and len(flying) < AHEAD * jobs:
@@ -174,7 +199,6 @@ _WORKER: list[Worker] = []
 
 
 def _start(plan: Plan) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it and ends the others
     Thread(target=_end_with_parent, daemon=True).start()
     _WORKER.append(Worker(plan))
 

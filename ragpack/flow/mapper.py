@@ -82,6 +82,8 @@ class Mapper:
             entry.found = [self._earlier.get(key) if self._earlier else None for key in entry.keys]
         except DataError as error:
             entry.error = error
+        except orjson.JSONEncodeError as error:
+            entry.error = _unwritable(error)
         return entry
 
     def _finish(self, entry: _Entry, outcome: Outcome) -> Done:
@@ -97,8 +99,11 @@ class Mapper:
             for cell, payload in zip(wanted, outcome, strict=True):
                 payload[self._stage.name]["key"] = entry.keys[cell]
                 entry.found[cell] = payload
-            base = self._stage.base(entry.raw, entry.record) if self._stage.base else entry.raw
-            rows = [self._row(base, payload) for payload in entry.found if payload is not None]
+            try:
+                base = self._stage.base(entry.raw, entry.record) if self._stage.base else entry.raw
+                rows = [self._row(base, payload) for payload in entry.found if payload is not None]
+            except orjson.JSONEncodeError as failure:
+                error = _unwritable(failure)
         failed = None
         if error is not None:
             identity = entry.raw.get("id")
@@ -110,6 +115,11 @@ class Mapper:
     def _row(self, base: Raw, payload: Payload) -> bytes:
         fields = {**base, **payload}
         return orjson.dumps(ordered(self._stage.writes, fields), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _unwritable(error: orjson.JSONEncodeError) -> DataError:
+    """orjson reads deeper nesting than it writes."""
+    return DataError(f"can't be written as JSON: {error}", "More than 250 levels of nesting are too many.")
 
 
 def parse(line: Line) -> Raw:

@@ -144,6 +144,8 @@ class Run:
             raise UsageError(f"--on-error is fail or skip, got '{flow.on_error}'")
         if flow.failures and flow.output and os.path.realpath(flow.failures) == os.path.realpath(flow.output):
             raise UsageError(f"-o and --failures both name {flow.output}")
+        if flow.failures and os.path.realpath(flow.failures) in map(os.path.realpath, flow.files):
+            raise UsageError(f"--failures {flow.failures} is an input", "It would be written over: name another file.")
         with ExitStack() as stack:
             stack.enter_context(self.signals.watched())
             sink: Sink = FileSink(flow.output) if flow.resume and flow.output else open_sink(flow.output)
@@ -261,10 +263,9 @@ def run_fold(
 
 
 def run_source(
-    name: str, produce: Callable[[Callable[[str, int, DataError, object], None]], Iterator[bytes]], flow: Flow,
-    about: Mapping[str, Any],
+    name: str, produce: Callable[[Fail, Callable[[], None]], Iterator[bytes]], flow: Flow, about: Mapping[str, Any]
 ) -> Exit:  # fmt: skip
-    """Give rows from files that are not ours. `produce(fail)` calls `fail(source, line, error, id)` for a bad entry."""
+    """Give rows from files that are not ours. `produce(fail, count)` calls one of them for each entry, bad or good."""
     run = Run(name, flow)
     run.about = dict(about)
 
@@ -272,9 +273,11 @@ def run_source(
         run.counts["in"] += 1
         run.fail(source, number, failed_of(error, {"id": identity}))
 
+    def count() -> None:
+        run.counts["in"] += 1
+
     def body(sink: Sink) -> None:
-        for row in produce(fail):
-            run.counts["in"] += 1
+        for row in produce(fail, count):
             run.write(sink, [row])
 
     return run(body)

@@ -36,7 +36,7 @@ class _Buffer:
         self._fd = fd
         self._waiting: list[bytes] = []
         self._size = 0
-        self._last = time.monotonic()
+        self._last = 0.0  # the first row goes at once
 
     def write(self, data: bytes) -> None:
         self._waiting.append(data)

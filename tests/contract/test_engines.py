@@ -41,6 +41,27 @@ def test_workers_with_an_index_end_quietly(ragpack: Run) -> None:
     assert done.stdout == ragpack(*words).stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "wrong", "given"),
+    [
+        (["-j", "2"], ["--policy", "chunk_pakced"], b"{}\n"),
+        (["-j", "2"], ["--tokenizer", "./none.json"], b""),
+        (["--engine", "ray"], ["--policy", "chunk_pakced"], b""),
+    ],
+)
+def test_a_stage_that_can_not_be_opened_is_one_sentence(
+    ragpack: Run, words: list[str], wrong: list[str], given: bytes
+) -> None:
+    """Workers open their own, and what stops them is no trouble of theirs; with no line coming it is told too."""
+    if "ray" in words:
+        pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+    alone = ragpack("pack", *wrong, stdin=given, check=2)
+    many = ragpack("pack", *wrong, *words, stdin=given, check=2)
+    assert (many.stdout, many.stderr.splitlines()[-1:]) == (b"", alone.stderr.splitlines()[-1:])
+    assert b"Traceback" not in many.stderr
+    assert b"worker" not in many.stderr
+
+
 DYING = """
 import os, sys
 from ragpack.__main__ import main
@@ -70,16 +91,16 @@ def test_a_worker_that_dies_is_one_sentence(hits_file: Path, tmp_path: Path) -> 
     assert b"Traceback" not in done.stderr
 
 
-def test_results_do_not_wait_for_input(hits_file: Path) -> None:
+@pytest.mark.parametrize(("jobs", "lines"), [("1", 1), ("2", 40)])
+def test_results_do_not_wait_for_input(hits_file: Path, jobs: str, lines: int) -> None:
     """A slow pipe: what is computed comes out before more goes in."""
-    lines = hits_file.read_bytes().splitlines(keepends=True)
     run = subprocess.Popen(
-        [sys.executable, "-m", "ragpack", "pack", "-j", "2", "-q"],
+        [sys.executable, "-m", "ragpack", "pack", "-j", jobs, "-q"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert run.stdin is not None
     assert run.stdout is not None
-    run.stdin.write(b"".join(lines[:40]))
+    run.stdin.write(b"".join(hits_file.read_bytes().splitlines(keepends=True)[:lines]))
     run.stdin.flush()
     assert run.stdout.readline().startswith(b'{"schema":"ragpack.pack/1"')  # would hang
     run.stdin.close()

@@ -116,6 +116,13 @@ def test_one_file_for_output_and_failures_is_refused(ragpack: Run, folder: Path)
     assert not list(folder.glob("out*"))
 
 
+def test_failures_do_not_take_the_place_of_an_input(ragpack: Run, folder: Path) -> None:
+    before = (folder / "hits.jsonl").read_bytes()
+    done = ragpack("pack", "hits.jsonl", "--failures", "./hits.jsonl", check=2)
+    assert "--failures ./hits.jsonl is an input" in done.stderr.decode()
+    assert (folder / "hits.jsonl").read_bytes() == before
+
+
 def test_a_link_stays_a_link_and_the_mode_is_kept(ragpack: Run, folder: Path) -> None:
     (folder / "real.jsonl").touch(mode=0o600)
     (folder / "link.jsonl").symlink_to("real.jsonl")

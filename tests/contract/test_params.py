@@ -40,5 +40,17 @@ def test_a_wrong_key_gets_the_right_one(ragpack: Run, tmp_path: Path) -> None:
     said = ragpack("pack", "--params", "run.toml", check=2).stderr.decode()
     assert "[pack] has no option 'polcy'. Did you mean 'policy'?" in said
     assert "no such file" in ragpack("pack", "--params", "none.toml", check=2).stderr.decode()
+    for text, expected in (
+        ("[pakc]\nbudget = 3", "no command 'pakc'. Did you mean 'pack'?"),
+        ("budget = 3", "no command 'budget'"),  # a key without a table would be without effect
+        ("pack = 3", "[pack] must be a table"),
+        ("[retrieve]\nk = [3]", "[retrieve] k: expected one value, got [3]"),
+        ("[retrieve]\nk = {n = 3}", "[retrieve] k: expected one value, got {'n': 3}"),
+        ("[retrieve]\nk = 3.7", "'3.7' is not a valid int"),
+        ("[retrieve]\nk = true", "'true' is not a valid int"),
+        ("[retrieve]\nk = 0", "0 is not in the range"),
+    ):
+        (tmp_path / "odd.toml").write_text(text)
+        assert expected in ragpack("retrieve", "--params", "odd.toml", check=2).stderr.decode()
     (tmp_path / "torn.toml").write_text("[pack")
     assert "torn.toml" in ragpack("pack", "--params", "torn.toml", check=2).stderr.decode()

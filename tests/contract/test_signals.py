@@ -75,6 +75,22 @@ def test_a_command_that_waits_can_be_stopped(started, command: str) -> None:
     assert run.wait() == 130
 
 
+@pytest.mark.parametrize(("jobs", "module", "times"), [("1", b"typer.core", 1), ("2", b"site", 3)])
+def test_a_signal_while_it_starts_is_no_crash(
+    started, tmp_path: Path, hits: list[bytes], jobs: str, module: bytes, times: int
+) -> None:
+    """A terminal's ^C goes to all processes while they import; the third `site` is the second worker's."""
+    (tmp_path / "hits.jsonl").write_bytes(b"".join(hits))
+    run = started("pack", "hits.jsonl", "-j", jobs, env={"PYTHONPROFILEIMPORTTIME": "1"}, start_new_session=True)
+    while times:
+        times -= run.stderr.readline().endswith(b" " + module + b"\n")
+    os.killpg(run.pid, signal.SIGINT)
+    said = run.stderr.read()
+    assert b"Traceback" not in said
+    assert b"KeyboardInterrupt" not in said
+    assert run.wait() == 130
+
+
 def test_a_second_signal_leaves_at_once(started, stream: list[bytes]) -> None:
     """The first one waits for a reader that takes nothing, so that the line is whole; a second one doesn't."""
     run = started("pack", "--budget", "96,160,224")

@@ -117,6 +117,7 @@ BAD = {
         hits(hits=[{"rank": 1, "id": "d", "score": "high"}]),
         "hits[0].score: expected a number or null",
     ),
+    "nested too deeply": (hits(note=1).replace(b":1}\n", b":" + b"[" * 300 + b"]" * 300 + b"}\n"), "can't be written"),
     "no question": (b'{"id": "q9", "hits": []}\n', "the field 'question' is missing"),
     "no text": (hits(hits=[{"rank": 1, "id": "d"}]), "hits[0]: the field 'text' is missing"),
     "span outside": (hits(hits=[{"rank": 1, "id": "d", "text": "ab", "sentences": [[0, 9]]}]), "not inside the text"),

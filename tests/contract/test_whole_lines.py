@@ -74,30 +74,6 @@ def test_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(
     assert not Path(f"{out}.part.earlier").exists()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_leaves_whole_lines(hits: Path, whole: bytes, tmp_path: Path, number: int, code: int) -> None:
-    out = tmp_path / "packs.jsonl"
-    run, _ = started(hits, out)
-    run.send_signal(number)
-    said = run.communicate(timeout=30)[1].decode()
-    assert run.returncode == code
-    part = Path(f"{out}.part").read_bytes()
-    assert part.endswith(b"\n")
-    assert whole.startswith(part)
-    assert "--resume goes on" in said
-    assert "Traceback" not in said
-
-
-def test_a_closed_pipe_is_silent(hits: Path) -> None:
-    run = subprocess.Popen([*PACK, str(hits)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ALONE)
-    assert run.stdout is not None
-    assert run.stdout.readline().startswith(b'{"schema":"ragpack.pack/1"')
-    run.stdout.close()
-    assert run.stderr is not None
-    assert run.stderr.read() == b""
-    assert run.wait() == 141
-
-
 def test_the_output_may_be_the_input(hits: Path, whole: bytes, tmp_path: Path) -> None:
     both = tmp_path / "both.jsonl"
     both.write_bytes(hits.read_bytes())

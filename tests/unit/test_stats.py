@@ -190,3 +190,14 @@ def test_a_row_that_comes_twice_is_refused():
 def test_refusals(rows, params, kind, expected):
     with pytest.raises(kind, match=expected):
         stats(rows, *params.pop("tables", ()), **params)
+
+
+@pytest.mark.parametrize("seed", ["7", [1], 1.5, True])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(DataError, match=r"sample\.seed: expected a whole number"):
+        stats([row("a"), row("b", seed=seed)])
+
+
+def test_a_row_without_a_seed_is_told_from_one_of_any_seed():
+    rows = [row("a", seed=seed, f1=f1) for seed, f1 in [(None, 0.1), (-1, 0.2), (0, 0.4)]]
+    assert stats(rows)[0] == stats(rows[::-1])[0]

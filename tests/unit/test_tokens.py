@@ -55,6 +55,7 @@ def test_a_line_alone(name, lines):
         ("no-pieces", False),
         ("metaspace", False),
         ("newline-token", False),
+        ("grudging", False),
     ],
 )
 def test_which_families_add_up(name, expected):
