@@ -66,11 +66,11 @@ def _made(entry: dict[str, Any], identity: object, pairs: Sequence[Any], facts: 
         text, spans = _joined(_texts(sentences, "context"))
         docs.append(Doc(id=title, title=title, text=text, sentences=spans))
     return Question(
-        id=str(identity),
+        id=_identity(identity),
         question=_text(entry["question"], "question"),
         answers=[_text(entry["answer"], "answer")],
         gold=list(dict.fromkeys(_text(title, "supporting_facts") for title, _ in facts)),
-        gold_sentences=[(title, int(index)) for title, index in facts],
+        gold_sentences=[(title, _index(index)) for title, index in facts],
         docs=docs,
         group="hotpotqa",
         meta={key: entry[key] for key in ("type", "level") if key in entry},
@@ -83,7 +83,7 @@ def _ircot(entry: dict[str, Any]) -> Question:
         title, text = _text(one["title"], "title"), _text(one["paragraph_text"], "paragraph_text")
         docs.append(Doc(id=title, title=title, text=text, sentences=_parted(text)))
     return Question(
-        id=str(entry["question_id"]),
+        id=_identity(entry["question_id"]),
         question=_text(entry["question_text"], "question_text"),
         answers=[span for answer in entry["answers_objects"] for span in _texts(answer["spans"], "spans")],
         gold=list(dict.fromkeys(one["title"] for one in entry["contexts"] if one["is_supporting"])),
@@ -123,6 +123,18 @@ def _texts(values: object, field: str) -> list[str]:
     if not isinstance(values, list):
         raise DataError(f"{field}: expected a list of strings, got {values!r}")
     return [_text(value, field) for value in values]
+
+
+def _identity(value: object) -> str:
+    if value == "" or type(value) not in (str, int):
+        raise DataError(f"id: expected a string or a whole number, got {value!r}")
+    return str(value)
+
+
+def _index(value: object) -> int:
+    if type(value) is not int:
+        raise DataError(f"supporting_facts: expected a whole number, got {value!r}")
+    return value
 
 
 def _text(value: object, field: str) -> str:

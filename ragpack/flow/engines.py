@@ -101,7 +101,7 @@ def processes(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str],
         yield from _in_order(lines, jobs, lambda batch: pool.submit(_work, batch), receive, say)
         finished = True
     except BrokenProcessPool:
-        raise BackendError("a worker died", "It may have run out of memory: try a smaller -j.") from None
+        raise _died() from None
     finally:
         workers = list((pool._processes or {}).values())
         pool.shutdown(wait=finished, cancel_futures=True)
@@ -138,11 +138,17 @@ def ray(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]
         yield from _in_order(lines, jobs, send, receive, say)
     except library.exceptions.RayTaskError as error:
         raise error.cause from None
+    except library.exceptions.RayActorError:
+        raise _died() from None
     finally:
         library.shutdown()
 
 
 ENGINES: dict[str, Engine] = {"serial": serial, "processes": processes, "ray": ray}
+
+
+def _died() -> BackendError:
+    return BackendError("a worker died", "It may have run out of memory: try a smaller -j.")
 
 
 def _open(plan: Plan) -> Opened:

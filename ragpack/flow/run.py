@@ -148,7 +148,9 @@ class Run:
             raise UsageError(f"--failures {flow.failures} is an input", "It would be written over: name another file.")
         with ExitStack() as stack:
             stack.enter_context(self.signals.watched())
-            sink: Sink = FileSink(flow.output) if flow.resume and flow.output else open_sink(flow.output)
+            sink = open_sink(flow.output)
+            if flow.resume and not isinstance(sink, FileSink):
+                raise UsageError(f"--resume needs -o FILE: {flow.output} is no file that can be read again")
             code = Exit.OK
             try:
                 if flow.failures:

@@ -134,6 +134,8 @@ def open_sink(name: str | None, option: str = "-o") -> Sink:
     """Standard output for None and `-`; else a file."""
     if name is None or name == "-":
         return DescriptorSink(STDOUT.fd)
+    if not name:
+        raise UsageError(f"{option}: the name is empty")
     if os.path.isdir(name):
         raise UsageError(f"{option} {name} is a folder")
     if os.path.exists(name) and not os.path.isfile(name):

@@ -35,6 +35,10 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     """Open the stage: read the corpus, build the index."""
     if params.k < 1:
         raise UsageError(f"-k: {params.k} is less than 1")
+    if params.corpus == "-":
+        raise UsageError(
+            "--corpus: name a file", "Standard input brings the questions, and each worker reads the corpus."
+        )
     spec = parse_spec(params.retriever, "retriever", RETRIEVERS, options_of)
     opener = load(RETRIEVERS, spec.name)
     corpus = read_corpus(params.corpus) if params.corpus else None

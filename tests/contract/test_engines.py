@@ -68,18 +68,21 @@ from ragpack.__main__ import main
 import ragpack.flow.engines as engines
 from dying import open_dying
 
-processes = engines.processes
-engines.ENGINES["processes"] = lambda plan, *rest: processes(plan._replace(open=open_dying), *rest)
+for name, run in list(engines.ENGINES.items()):
+    engines.ENGINES[name] = lambda plan, *rest, run=run: run(plan._replace(open=open_dying), *rest)
 if __name__ == "__main__":
     main()
 """
 
 
-def test_a_worker_that_dies_is_one_sentence(hits_file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["processes", "ray"])
+def test_a_worker_that_dies_is_one_sentence(hits_file: Path, tmp_path: Path, engine: str) -> None:
+    if engine == "ray":
+        pytest.importorskip("ray", reason="the extra 'ray' is not installed")
     (tmp_path / "dying.py").write_text("import os\n\n\ndef open_dying(params):\n    os._exit(9)\n")
     (tmp_path / "main.py").write_text(DYING)
     done = subprocess.run(
-        [sys.executable, "main.py", "pack", str(hits_file), "-j", "2"],
+        [sys.executable, "main.py", "pack", str(hits_file), "-j", "2", "--engine", engine],
         capture_output=True,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -61,15 +62,14 @@ def run_chatty(folder: Path, data: bytes, *args: str) -> subprocess.CompletedPro
     )
 
 
-def on_terminal(stream: str, env: dict[str, str], *args: object) -> tuple[int, bytes, bytes]:
-    """Run the command with one of its streams on a terminal: exit code, what the terminal got, what a pipe got."""
+def on_terminal(stream: str, env: dict[str, str], *args: object, both: bool = False) -> tuple[int, bytes, bytes]:
+    """Run the command with one of its streams, or both, on a terminal: exit code, what that got, what a pipe got."""
     leader, follower = pty.openpty()
     termios.tcsetwinsize(follower, (40, 200))
     other = "stdout" if stream == "stderr" else "stderr"
-    streams = {"stdin": subprocess.DEVNULL, other: subprocess.PIPE, stream: follower}
+    streams = {"stdin": subprocess.DEVNULL, other: follower if both else subprocess.PIPE, stream: follower}
     run = subprocess.Popen([sys.executable, "-m", "ragpack", *map(str, args)], env=env, **streams)
-    pipe = run.stderr if stream == "stdout" else run.stdout
-    assert pipe is not None
+    pipe = (run.stderr if stream == "stdout" else run.stdout) or io.BytesIO()
     os.close(follower)
     seen = b""
     try:
@@ -158,6 +158,10 @@ def test_version_is_on_standard_output(ragpack) -> None:
         (["pack", "--engine", "rya"], "Did you mean 'ray'?"),
         (["pack", "--on-error", "ignore"], "--on-error is fail or skip"),
         (["pack", "--resume"], "--resume needs -o FILE"),
+        (["pack", "--resume", "-o", "/dev/stdout"], "--resume needs -o FILE"),
+        (["pack", "--resume", "-o", "."], "-o . is a folder"),
+        (["pack", "-o", ""], "-o: the name is empty"),
+        (["retrieve", "--corpus", "-"], "--corpus: name a file"),
         (["retrieve", "-k", "0"], "0 is not in the range"),
         (["retrieve", "--retriever", "bm52"], "Did you mean 'bm25'?"),
         (["retrieve", "--corpus", "nowhere.jsonl"], "no such file: nowhere.jsonl"),
@@ -221,6 +225,13 @@ def test_progress_is_drawn_on_a_terminal_only_for_a_file(file: Path, surrounding
         assert b"pack: 1 in" not in seen
         assert ANSI not in seen
         assert rest.count(b"\n") == (0 if args else 12)
+
+
+def test_progress_does_not_tear_records_on_a_terminal(file: Path, surroundings: dict[str, str]) -> None:
+    code, seen, _ = on_terminal("stderr", surroundings, "pack", file, both=True)
+    assert code == 0
+    assert seen.count(b'{"schema"') == 12
+    assert ANSI not in seen
 
 
 def test_a_table_on_a_terminal_and_records_in_a_pipe(ragpack, rows: Path, surroundings: dict[str, str]) -> None:

@@ -143,6 +143,17 @@ def test_a_bad_record_is_named_and_counted(ragpack: Run, tmp_path: Path, name: s
     assert row["error"]["message"] == said.split("\n")[0] or said.split("\n")[0] in row["error"]["message"]
 
 
+def test_many_failures_are_counted_not_told(ragpack: Run, tmp_path: Path) -> None:
+    given = b"not json\n" * 9 + hits()
+    said = ragpack("pack", "--on-error", "skip", stdin=given, check=3).stderr.decode().splitlines()
+    assert [line.partition(": not JSON")[0] for line in said[:-2]] == [f"<stdin>:{number}" for number in range(1, 6)]
+    assert said[-2] == "pack: further failures are counted; --failures FILE lists them"
+    assert "10 in, 1 out, 0 cached, 9 failed" in said[-1]
+    listed = ragpack("pack", "--on-error", "skip", "--failures", "bad.jsonl", stdin=given, check=3)
+    assert listed.stderr.decode().splitlines()[-2] == "pack: further failures are counted, see --failures"
+    assert (tmp_path / "bad.jsonl").read_bytes().count(b"\n") == 9
+
+
 def test_an_error_names_the_id(ragpack: Run) -> None:
     said = ragpack("pack", stdin=hits(hits=[{"rank": 1, "id": "d"}]), check=1).stderr.decode()
     assert said.startswith("<stdin>:1: id=q1: hits[0]: ")

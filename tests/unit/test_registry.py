@@ -63,6 +63,7 @@ def test_round_trip(values, random):
 def test_defaults_vanish_whatever_their_spelling():
     assert str(parse("rule:lambda=0.70,header=TRUE,window=01")) == "rule"
     assert str(parse("rule: share=1e-1 , window = 2")) == "rule:share=0.1,window=2"
+    assert str(parse("rule:header=FALSE")) == "rule:header=false"
 
 
 def test_options_come_from_the_signature():

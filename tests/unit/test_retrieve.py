@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import bm25s
 import numpy as np
@@ -121,6 +122,9 @@ def test_keys_follow_what_decides(tmp_path):
     base = question([doc("x", "a tern")])
     assert key(base) == key({**base, "answers": ["new"]})
     assert len({key(base), key(base, k=4), key(base, retriever="bm25:b=0.5"), key(question([doc("x", "tern")]))}) == 4
+    stage = open_retrieve(RetrieveParams())
+    newer = replace(stage, version=stage.version + 1)
+    assert rows(newer, [base])[0]["retrieve"]["key"] != key(base), "a stage that computes otherwise is not cached"
     one, same, other = (corpus(tmp_path, [doc("x", text)], text) for text in ("tern", "tern", "gull"))
     assert key(base, corpus=one) == key(question([]), corpus=same) != key(base, corpus=other)
 
