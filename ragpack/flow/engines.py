@@ -96,7 +96,8 @@ def processes(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str],
     try:
         # A terminal sends SIGINT to every process: the first one hears it and ends the others, deaf from their start.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        pool.submit(int)  # starts them
+        for _ in range(jobs):
+            pool.submit(int)  # starts one
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield from _in_order(lines, jobs, lambda batch: pool.submit(_work, batch), receive, say)
         finished = True
