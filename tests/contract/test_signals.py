@@ -91,23 +91,6 @@ def test_a_signal_while_it_starts_is_no_crash(
     assert run.wait() == 130
 
 
-def test_workers_leave_signals_to_the_first_process(started, ragpack: Run, tmp_path: Path, hits: list[bytes]) -> None:
-    """From their start: a worker that heard ^C while it imports would print a traceback."""
-    (tmp_path / "hits.jsonl").write_bytes(b"".join(hits))
-    run = started("pack", "-j", "2", stdin=(tmp_path / "hits.jsonl").open("rb"), env={"PYTHONPROFILEIMPORTTIME": "1"})
-    children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
-    if not children.exists():
-        pytest.skip("the system does not list a process's children")
-    sites = 3
-    while sites:
-        sites -= run.stderr.readline().endswith(b" site\n")
-    for child in children.read_text().split():
-        os.kill(int(child), signal.SIGINT)
-    assert b"Traceback" not in run.stderr.read()
-    assert run.stdout.read() == ragpack("pack", "hits.jsonl").stdout
-    assert run.wait() == 0
-
-
 def test_a_second_signal_leaves_at_once(started, stream: list[bytes]) -> None:
     """The first one waits for a reader that takes nothing, so that the line is whole; a second one doesn't."""
     run = started("pack", "--budget", "96,160,224")
