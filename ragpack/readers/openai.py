@@ -134,7 +134,7 @@ class _Server:
             return Refusal(request.id, self._clean(f"{type(error).__name__}: {error}"))
         return self._completion(request, response)
 
-    def _completion(self, request: Request, response: Any) -> Reply:  # noqa: ANN401
+    def _completion(self, request: Request, response: Any) -> Reply:  # noqa: ANN401 # the library has no types here
         choices = getattr(response, "choices", None)
         if not choices:
             return Refusal(request.id, "the server's answer holds no choice")
@@ -219,7 +219,7 @@ def _names(served: str, model: str) -> bool:
     return served in (model, f"{model}:latest") or served.endswith(f"/{model}")
 
 
-def _words(error: Any) -> str:  # noqa: ANN401
+def _words(error: Any) -> str:  # noqa: ANN401 # the library has no types here
     """The server's own sentence."""
     body = error.body
     if isinstance(body, dict):

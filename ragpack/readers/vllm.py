@@ -48,7 +48,7 @@ TEMPLATE = {"date_string": "26 Jul 2024", "enable_thinking": False}
 
 SCHEDULING = frozenset(
     """async_scheduling data_parallel_size disable_log_stats enforce_eager gpu_memory_utilization kv_cache_memory_bytes
-    max_num_batched_tokens max_num_seqs pipeline_parallel_size tensor_parallel_size use_tqdm_on_load""".split()  # noqa: SIM905
+    max_num_batched_tokens max_num_seqs pipeline_parallel_size tensor_parallel_size use_tqdm_on_load""".split()  # noqa: SIM905 # a list to read
 )
 """Engine arguments that change how fast an answer comes, not which; they are not part of the fingerprint."""
 
@@ -224,7 +224,7 @@ class _Vllm:
     def _shown(self, ids: list[int]) -> str | None:
         return self._tokenizer.decode(ids, skip_special_tokens=False) if self._keep_prompt else None
 
-    def _completion(self, request: Request, prompt: str | None, output: Any) -> Completion:  # noqa: ANN401
+    def _completion(self, request: Request, prompt: str | None, output: Any) -> Completion:  # noqa: ANN401 # the library has no types here
         best = output.outputs[0]
         return Completion(
             id=request.id,
@@ -267,13 +267,13 @@ def one_bos(ids: list[int], bos: int | None) -> list[int]:
     return [bos, *ids[start:]]
 
 
-def _added_bos(tokenizer: Any) -> int | None:  # noqa: ANN401
+def _added_bos(tokenizer: Any) -> int | None:  # noqa: ANN401 # the library has no types here
     """The BOS that this tokenizer puts before a text by itself; having one in the vocabulary is not the same."""
     bos = tokenizer.bos_token_id
     return bos if bos is not None and list(tokenizer("a")["input_ids"])[:1] == [bos] else None
 
 
-def _takes_system(tokenizer: Any, template: Mapping[str, Any]) -> bool:  # noqa: ANN401
+def _takes_system(tokenizer: Any, template: Mapping[str, Any]) -> bool:  # noqa: ANN401 # the library has no types here
     """Whether the chat template prints a system message: some refuse it, some drop it without a word."""
     import jinja2
 
@@ -284,7 +284,7 @@ def _takes_system(tokenizer: Any, template: Mapping[str, Any]) -> bool:  # noqa:
         return False
 
 
-def _engine_input(engine: Any, ids: list[int]) -> Any:  # noqa: ANN401
+def _engine_input(engine: Any, ids: list[int]) -> Any:  # noqa: ANN401 # the library has no types here
     """Token ids as this vLLM wants them: newer ones want them rendered first and warn about anything else."""
     from vllm.inputs import TokensPrompt
 

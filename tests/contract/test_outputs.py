@@ -64,7 +64,7 @@ def test_spoilt_gzip_is_one_sentence(ragpack: Run, folder: Path, words: list[str
 @pytest.mark.parametrize("line", ["pack hits.jsonl > /dev/full", "pack hits.jsonl -o /dev/full", "list > /dev/full"])
 def test_a_full_disk_is_one_sentence(folder: Path, line: str) -> None:
     if not Path("/dev/full").exists():
-        pytest.skip("the system has no /dev/full")
+        pytest.skip(reason="the system has no /dev/full")
     done = shell(f"{RAGPACK} {line}", folder)
     assert done.returncode == 1
     assert b"Traceback" not in done.stderr

@@ -17,7 +17,7 @@ MAX_TOKENS = 12
 LENGTH = 512
 
 if importlib.util.find_spec("vllm") is None or importlib.util.find_spec("transformers") is None:
-    pytest.skip("vLLM is not installed (just reader)", allow_module_level=True)
+    pytest.skip(reason="vLLM is not installed (just reader)", allow_module_level=True)
 
 SCRIPT = Path(__file__).parents[2] / "fixtures" / "reader.py"
 spec = importlib.util.spec_from_file_location("reader_script", SCRIPT)
