@@ -25,6 +25,30 @@ def stats(
         str | None,
         typer.Option("--baseline", metavar="POLICY", help="Compare the other policies with this one, paired."),
     ] = None,
+    contrast: Annotated[
+        list[str] | None,
+        typer.Option("--contrast", metavar="POLICY,BASELINE", help="Compare these two, paired; repeatable."),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by", metavar="NAME,…", help="Cut every table by reader, budget, dataset, policy, seed or answer_kind."
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where",
+            metavar="NAME=VALUE",
+            help="Only rows where it holds: answer_kind=span, f1>=0.5; repeatable.",
+        ),
+    ] = None,
+    family: Annotated[
+        str, typer.Option("--family", metavar="all|metric|none", help="Contrasts that are corrected together.")
+    ] = "all",
+    correct: Annotated[
+        str, typer.Option("--correct", metavar="holm|bh|by|bonferroni", help="Correction for several contrasts.")
+    ] = "holm",
     format: Annotated[  # the option's name
         str | None,
         typer.Option(
@@ -44,8 +68,17 @@ def stats(
     from ragpack.stages.stats import Stats, StatsParams
 
     assert isinstance(flow, Flow)
-    names = tuple(name.strip() for text in table or [] for name in text.split(","))
-    params = StatsParams(names, baseline, resamples, seed)
+    params = StatsParams(
+        tables=_names(table),
+        baseline=baseline,
+        contrasts=tuple(contrast or ()),
+        by=_names(by),
+        where=tuple(where or ()),
+        family=family,
+        correct=correct,
+        resamples=resamples,
+        seed=seed,
+    )
     fold = Stats(params)
     write = choose_format(format, flow.output)
 
@@ -58,3 +91,7 @@ def stats(
         yield from write(counted())
 
     return run_fold("stats", (Diagnosed,), fold.take, give, flow, {"params": params})
+
+
+def _names(texts: list[str] | None) -> tuple[str, ...]:
+    return tuple(name.strip() for text in texts or [] for name in text.split(","))

@@ -26,7 +26,7 @@ from ragpack.flow.runfile import now, write_runfile
 from ragpack.flow.signals import Interrupted, Signals
 from ragpack.flow.sink import FileSink, Sink, open_sink
 from ragpack.flow.streams import STDOUT, Line, check_inputs, lines
-from ragpack.records import Failure, Record, ordered, view
+from ragpack.records import Failure, Raw, Record, ordered, view
 from ragpack.stage import Stage
 
 
@@ -233,13 +233,13 @@ def run_stage(
 def run_fold(
     name: str,
     accepted: tuple[type[Record], ...],
-    take: Callable[[Any], None],
+    take: Callable[[Any, Raw], None],
     give: Callable[[Callable[[str], None], Callable[[], None]], Iterator[bytes]],
     flow: Flow,
     about: Mapping[str, Any],
 ) -> Exit:
-    """Take all records, then give rows. `take` raises `DataError` for a bad one; `give(say, count)` may add
-    sentences, and counts its rows: a table is written as a whole."""
+    """Take all records, each beside its line, then give rows. `take` raises `DataError` for a bad one;
+    `give(say, count)` may add sentences, and counts its rows: a table is written as a whole."""
     check_inputs(flow.files)
     run = Run(name, flow)
     run.about = dict(about)
@@ -250,7 +250,7 @@ def run_fold(
             raw = {}
             try:
                 raw = parse(line)
-                take(view(raw, accepted))
+                take(view(raw, accepted), raw)
             except DataError as error:
                 run.fail(line.source, line.number, failed_of(error, raw))
 

@@ -25,14 +25,14 @@ SHOWN = {
     "conditional": ("model", "subset", "metric", "n", "given_1", "given_1_n", "given_0", "given_0_n", "difference",
                     "difference_ci", "ratio", "ratio_ci", "lost"),
     "contrasts": ("model", "policy", "baseline", "budget", "metric", "n", "excluded", "difference", "ci", "p",
-                  "p_holm"),
+                  "p_adjusted"),
 }  # fmt: skip
 """Columns that a person is shown; JSONL, CSV and JSON have all of them."""
 
 HEADS = {"answer_in_context": "AiC", "gold_doc_coverage": "coverage", "all_gold_in_context": "all-gold",
          "gold_token_density": "density", "f1": "F1", "em": "EM", "given_1": "AiC=1", "given_0": "AiC=0",
          "given_1_n": "n₁", "given_0_n": "n₀", "difference_ci": "95 % CI", "ratio_ci": "95 % CI", "ci": "95 % CI",
-         "p_holm": "p (Holm)"}  # fmt: skip
+         "p_adjusted": "p adj."}  # fmt: skip
 TITLES = {"policies": "Policies", "conditional": "With and without the answer in the context",
           "contrasts": "Contrasts with the baseline"}  # fmt: skip
 
@@ -141,7 +141,7 @@ def _cell(row: Raw, column: str) -> str:
 def _number(value: float, column: str) -> str:
     if column == "tokens":
         return f"{value:.1f}"
-    if column in ("p", "p_holm"):
+    if column in ("p", "p_adjusted"):
         return f"{value:.4f}"
     if column in ("ratio", "ratio_ci"):
         return f"{value:.2f}"
@@ -152,10 +152,11 @@ def _foot(name: str, found: list[Raw]) -> str:
     methods = list(dict.fromkeys(row["method"] for row in found if "method" in row))
     notes = [f"Intervals: {', '.join(methods)}.\n"] if methods else []
     if name == "contrasts":
-        unclear = [row for row in found if row["p_holm"] is not None and row["p_holm"] > 0.05]
+        unclear = [row for row in found if row["significant"] is False]
+        families = ", ".join(dict.fromkeys(row["family"] for row in found if "family" in row))
         if unclear:
             notes.append(
-                f"{len(unclear)} of {len(found)} differences are not significant at 0.05 after Holm's correction.\n"
+                f"{len(unclear)} of {len(found)} differences are not significant at 0.05 (corrected: {families}).\n"
             )
     return "".join(notes)
 

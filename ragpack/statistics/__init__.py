@@ -9,3 +9,6 @@ TABLES: dict[str, str] = {
     "conditional": "ragpack.statistics.conditional:conditional",
     "contrasts": "ragpack.statistics.contrasts:contrasts",
 }
+
+PAIRED = ("contrasts",)
+"""Tables of differences between two policies: they need a baseline or a contrast."""

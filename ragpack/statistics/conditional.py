@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ragpack.statistics.bootstrap import Interval, cluster_sums, interval, resampled
-from ragpack.statistics.rows import Floats, Options, Row, Rows, mean
+from ragpack.statistics.rows import Floats, Options, Row, Rows, axes, mean
 
 
 def conditional(rows: Rows, options: Options) -> list[Row]:
@@ -15,33 +15,31 @@ def conditional(rows: Rows, options: Options) -> list[Row]:
     `lost` is the share of the rows without the answer in the context. `ratio` is mean given 1 / mean given 0.
     Intervals: cluster bootstrap on the question. Source: P1 §3 and §5.
     """
-    span = rows.spans
-    perfect = span & (rows.columns["all_gold_in_hits"] == 1)
-    subsets = {"span": span, "span, retrieval-perfect": perfect, "all": np.ones(len(span), dtype=np.bool_)}
     table = []
-    for model in sorted({label.model for label in rows.labels}):
-        mine = np.array([label.model == model for label in rows.labels], dtype=np.bool_)
+    for labels, mine in rows.split(axes(("model",), options.by)):
+        span = mine.spans
+        perfect = span & (mine.column("all_gold_in_hits") == 1)
+        subsets = {"span": span, "span, retrieval-perfect": perfect, "all": np.ones(mine.n, dtype=np.bool_)}
         for subset, mask in subsets.items():
-            part = rows.where(mine & mask)
+            part = mine.where(mask)
             for metric in ("f1", "em"):
-                defined = ~np.isnan(part.columns["answer_in_context"]) & ~np.isnan(part.columns[metric])
+                defined = ~np.isnan(part.column("answer_in_context")) & ~np.isnan(part.column(metric))
                 if defined.any():
-                    table.append(
-                        {"model": model or None, "subset": subset, **_split(part.where(defined), metric, options)}
-                    )
+                    found = _split(part.where(defined), metric, options)
+                    table.append({**labels, "subset": subset, **found, "undefined": int((~defined).sum())})
     return table
 
 
 def _split(rows: Rows, metric: str, options: Options) -> Row:
-    inside = rows.columns["answer_in_context"] == 1
-    values = rows.columns[metric]
+    inside = rows.column("answer_in_context") == 1
+    values = rows.column(metric)
     given, without = mean(values[inside]), mean(values[~inside])
     difference, ratio = _intervals(rows, inside.astype(np.float64), values, options)
     both = given.value is not None and without.value is not None
     return {
         "metric": metric,
         "n": len(values),
-        "questions": len(np.unique(rows.question)),
+        "questions": rows.questions,
         "given_1": given.value,
         "given_1_n": given.n,
         "given_0": without.value,
@@ -51,7 +49,7 @@ def _split(rows: Rows, metric: str, options: Options) -> Row:
         "ratio": given.value / without.value if both and without.value else None,  # type: ignore[operator] # same
         "ratio_ci": [ratio.low, ratio.high] if both and without.value else None,
         "lost": without.n / len(values),
-        "method": f"cluster bootstrap on question, {options.resamples} resamples, seed {options.seed}",
+        "method": options.method,
     }
 
 

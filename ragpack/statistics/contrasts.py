@@ -1,78 +1,70 @@
-"""Table 5: each policy against the baseline, paired on the question."""
+"""Table 5: policies against one another, paired on the question."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ragpack.statistics.bootstrap import cluster_sums, interval, resampled
+from ragpack.statistics.paired import Paired, pair, paired_axes, pairs_of
 from ragpack.statistics.rows import Options, Row, Rows
 
 METRICS = ("f1", "em", "answer_in_context", "gold_doc_coverage", "tokens")
+ALPHA = 0.05
 
 
 def contrasts(rows: Rows, options: Options) -> list[Row]:
     """Mean difference policy − baseline, with a percentile interval and a two-sided p.
 
     Rows pair on (model, budget, question, seed). The bootstrap draws questions, so seeds of one question stay
-    together. A pair with a side that is missing or undefined is counted in `excluded`. `p_holm` corrects for all
-    contrasts of the table that have the same metric. Source: P1 §5; Holm 1979, by statsmodels.
+    together. A pair with a side that is missing or undefined is counted in `excluded`. `p_adjusted` corrects for the
+    family: all contrasts of the table, or those of one metric. `significant` compares it with 0.05.
+    Source: P1 §5; Holm 1979, by statsmodels.
     """
-    baseline = options.baseline
-    if baseline is None:
-        return []
-    pairs: dict[tuple[str, int, str], dict[tuple[int, int | None], list[int | None]]] = {}
-    others = sorted({label.policy for label in rows.labels} - {baseline})
-    for at, label in enumerate(rows.labels):
-        instance = (int(rows.question[at]), label.seed)
-        for policy in others if label.policy == baseline else [label.policy]:
-            pair = pairs.setdefault((label.model, label.budget, policy), {}).setdefault(instance, [None, None])
-            pair[label.policy == baseline] = at
-    table = [
-        row
-        for (model, budget, policy), found in sorted(pairs.items())
-        if any(ours is not None for ours, _ in found.values())
-        for row in _contrast(
-            rows, options, list(found.items()), {"model": model or None, "policy": policy, "budget": budget}
-        )
-    ]
-    _holm(table)
+    wanted = pairs_of(rows, options)
+    table = []
+    for labels, part in rows.split(paired_axes(options)):
+        for policy, baseline in wanted:
+            ours = part.is_level("policy", policy)
+            if ours.any():
+                paired = pair(part, ours, part.is_level("policy", baseline))
+                name = {"policy": policy, "baseline": baseline}
+                table += [{**labels, **name, **found} for found in _contrast(part, paired, options)]
+    _correct(table, options)
     return table
 
 
-def _contrast(
-    rows: Rows, options: Options, found: list[tuple[tuple[int, int | None], list[int | None]]], label: Row
-) -> list[Row]:
+def _contrast(rows: Rows, paired: Paired, options: Options) -> list[Row]:
     table = []
     for metric in METRICS:
-        column = rows.columns[metric]
+        column = rows.column(metric)
         if np.isnan(column).all():
             continue
-        whole = [(key[0], ours, theirs) for key, (ours, theirs) in found if ours is not None and theirs is not None]
-        paired = [(question, column[ours] - column[theirs]) for question, ours, theirs in whole]
-        kept = [(question, difference) for question, difference in paired if not np.isnan(difference)]
-        row: Row = {**label, "baseline": options.baseline, "metric": metric, "n": len(kept),
-                    "excluded": len(found) - len(kept), "difference": None, "ci": None, "p": None,
-                    "p_holm": None}  # fmt: skip
-        if kept:
-            questions, question = np.unique([question for question, _ in kept], return_inverse=True)
-            differences = np.array([difference for _, difference in kept])
-            sums = cluster_sums(np.column_stack([differences, np.ones(len(kept))]), question, len(questions))
-            drawn = resampled(sums, options.resamples, options.seed)
-            found_interval = interval(drawn[:, 0] / drawn[:, 1], options.level)
-            row |= {"difference": float(differences.mean()), "ci": [found_interval.low, found_interval.high],
-                    "p": found_interval.p}  # fmt: skip
-        row["method"] = f"paired cluster bootstrap on question, {options.resamples} resamples, seed {options.seed}"
+        difference = column[paired.ours] - column[paired.theirs]
+        kept = ~np.isnan(difference)
+        row: Row = {"metric": metric, "n": int(kept.sum()), "questions": 0,
+                    "excluded": paired.excluded + int((~kept).sum()), "difference": None, "ci": None, "p": None,
+                    "p_adjusted": None, "significant": None}  # fmt: skip
+        if kept.any():
+            questions, question = np.unique(paired.question[kept], return_inverse=True)
+            sums = np.column_stack([difference[kept], np.ones(kept.sum())])
+            drawn = resampled(cluster_sums(sums, question, len(questions)), options.resamples, options.seed)
+            found = interval(drawn[:, 0] / drawn[:, 1], options.level)
+            row |= {"questions": len(questions), "difference": float(difference[kept].mean()),
+                    "ci": [found.low, found.high], "p": found.p}  # fmt: skip
+        row["method"] = f"paired {options.method}"
         table.append(row)
     return table
 
 
-def _holm(table: list[Row]) -> None:
-    """Correct the p-values of each metric for the number of its contrasts."""
+def _correct(table: list[Row], options: Options) -> None:
+    """Correct the p-values of each family for the number of its contrasts."""
     from statsmodels.stats.multitest import multipletests
 
-    for metric in METRICS:
-        family = [row for row in table if row["metric"] == metric and row["p"] is not None]
-        if family:
-            adjusted = multipletests([row["p"] for row in family], method="holm")[1]
-            for row, p in zip(family, adjusted, strict=True):
-                row["p_holm"] = float(p)
+    known = [row for row in table if row["p"] is not None]
+    families = {"all": [known], "metric": [[row for row in known if row["metric"] == one] for one in METRICS],
+                "none": [[row] for row in known]}[options.family]  # fmt: skip
+    for family in filter(None, families):
+        adjusted = multipletests([row["p"] for row in family], method=options.correction)[1]
+        for row, p in zip(family, adjusted, strict=True):
+            row["p_adjusted"], row["significant"] = float(p), bool(p <= ALPHA)
+            row["family"] = f"{options.correction} over {len(family)} contrasts"

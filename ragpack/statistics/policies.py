@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragpack.statistics.rows import Options, Row, Rows, mean
+from ragpack.statistics.rows import Options, Row, Rows, axes, mean
 
 COLUMNS = (
     "f1",
@@ -22,26 +22,24 @@ def policies(rows: Rows, options: Options) -> list[Row]:
     """Means by model, policy and budget, then by model and policy over all budgets where there are several.
 
     Each mean stands beside the number of rows it is over (`f1`, `f1_n`); `n` counts the rows, so `n - f1_n` are
-    undefined. Source: P1 §5, Table 3.
+    undefined. `missing` counts the instances (question, seed) that other policies of the part have and this one has
+    not: they failed, or were never asked. Source: P1 §5, Table 3.
     """
-    del options
-    groups: dict[tuple[str, str, int | None], list[int]] = {}
-    for at, label in enumerate(rows.labels):
-        groups.setdefault((label.model, label.policy, label.budget), []).append(at)
-        groups.setdefault((label.model, label.policy, None), []).append(at)
-    several = len({label.budget for label in rows.labels}) > 1
+    several = len(rows.levels("budget")) > 1
+    own = axes(("model",), tuple(name for name in options.by if name not in ("policy", "budget")))
     table = []
-    for (model, policy, budget), members in sorted(groups.items(), key=lambda item: _order(item[0])):
-        if budget is None and not several:
-            continue
-        row: Row = {"model": model or None, "policy": policy, "budget": budget, "n": len(members)}
-        row["questions"] = len(np.unique(rows.question[members]))
-        for name in COLUMNS:
-            row[name], row[f"{name}_n"] = mean(rows.columns[name][members])
-        table.append(row)
+    for part, within in rows.split(own):
+        for labels, budgeted in [*within.split(("budget",)), *([({"budget": None}, within)] if several else [])]:
+            instances = _instances(budgeted)
+            for policy, mine in budgeted.split(("policy",)):
+                row: Row = {**part, **policy, **labels, "n": mine.n, "questions": mine.questions}
+                row["missing"] = instances - _instances(mine)
+                for name in COLUMNS:
+                    row[name], row[f"{name}_n"] = mean(mine.column(name))
+                table.append(row)
     return table
 
 
-def _order(key: tuple[str, str, int | None]) -> tuple[str, float, str]:
-    model, policy, budget = key
-    return model, float("inf") if budget is None else budget, policy
+def _instances(rows: Rows) -> int:
+    """How many (question, seed, budget) there are."""
+    return len(np.unique(np.stack([rows.question, rows.factors["seed"].codes, rows.factors["budget"].codes]), axis=1).T)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,29 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Row = dict[str, Any]
+Level = str | int | None
+
+FACTORS = ("model", "policy", "budget", "dataset", "seed", "answer_kind", "verdict", "profile", "tokenizer")
+"""Names of the factors: what tells rows apart, and what they may be cut by."""
 
 METRICS = ("f1", "em", "answer_in_context", "graded", "gold_doc_coverage", "all_gold_in_context", "gold_token_density",
-           "tokens", "all_gold_in_hits")  # fmt: skip
-"""Columns of numbers; NaN stands for undefined, inside this family only."""
-
-
-class Label(NamedTuple):
-    """What tells rows of one question apart."""
-
-    model: str
-    policy: str
-    budget: int
-    seed: int | None
-    """Of the sample: (seed, question) instances pool, clustered on the question."""
+           "tokens", "all_gold_in_hits", "answer_in_hits")  # fmt: skip
+"""Columns of numbers that every row has; NaN stands for undefined, inside this family only. A row may have others:
+`recall@k` and its like for each k, `prompt_tokens`, `objective`, `bound`, probing costs."""
 
 
 @dataclass(frozen=True)
 class Options:
     """What the tables may be asked."""
 
-    baseline: str | None = None
-    """Policy that the others are compared with."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """(policy, baseline) of each contrast asked for; the policy `*` stands for every other one."""
+    by: tuple[str, ...] = ()
+    """Factors that each table is cut by, beside its own."""
+    family: str = "all"
+    """Which contrasts are corrected together: `all` of the table, those of one `metric`, or `none`."""
+    correction: str = "holm"
+    """Name of a method of statsmodels' `multipletests`."""
     resamples: int = 10_000
     """Bootstrap resamples."""
     seed: int = 0
@@ -39,34 +43,92 @@ class Options:
     level: float = 0.95
     """Level of intervals."""
 
+    @property
+    def method(self) -> str:
+        """How intervals were made, for the `method` of a row."""
+        return f"cluster bootstrap on question, {self.resamples} resamples, seed {self.seed}"
+
+
+class Factor(NamedTuple):
+    """A column of names, as numbers."""
+
+    codes: Ints
+    """[n] index into `levels`."""
+    levels: tuple[Level, ...]
+    """Its values, sorted; None (unknown) comes first."""
+
 
 @dataclass(frozen=True)
 class Rows:
-    """n rows, sorted by (label, question)."""
+    """n rows, sorted by (model, policy, budget, seed, question)."""
 
-    question: NDArray[np.int64]
+    question: Ints
     """[n] the cluster: number of the question."""
-    labels: list[Label]
-    """[n]"""
-    kind: list[str | None]
-    """[n] answer_kind."""
+    factors: dict[str, Factor]
+    """[n] each of `FACTORS`."""
     columns: dict[str, Floats]
     """[n] each metric."""
+    names: tuple[str, ...] = ()
+    """Ids of the questions, by their number."""
 
-    def where(self, mask: NDArray[np.bool_]) -> Rows:
-        """Some of the rows."""
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.question)
+
+    @property
+    def questions(self) -> int:
+        """Number of questions (clusters) in these rows."""
+        return len(np.unique(self.question))
+
+    def where(self, mask: Bools) -> Rows:
+        """Some of the rows; questions and levels keep their numbers."""
         keep = np.flatnonzero(mask)
         return Rows(
             self.question[keep],
-            [self.labels[at] for at in keep],
-            [self.kind[at] for at in keep],
+            {name: Factor(factor.codes[keep], factor.levels) for name, factor in self.factors.items()},
             {name: column[keep] for name, column in self.columns.items()},
+            self.names,
         )
 
+    def is_level(self, name: str, level: Level) -> Bools:
+        """[n] rows with this level of a factor; no row for a level that does not occur."""
+        factor = self.factors[name]
+        return factor.codes == factor.levels.index(level) if level in factor.levels else np.zeros(self.n, np.bool_)
+
+    def levels(self, name: str) -> list[Level]:
+        """The levels of a factor that occur in these rows, in order."""
+        factor = self.factors[name]
+        return [factor.levels[code] for code in np.unique(factor.codes)]
+
+    def split(self, names: Sequence[str]) -> Iterator[tuple[Row, Rows]]:
+        """The rows cut by factors: (level of each name, its rows), in the order of the levels; empty parts left out.
+
+        No names: all rows as one part, where there are any."""
+        if not names:
+            if self.n:
+                yield {}, self
+            return
+        codes = np.stack([self.factors[name].codes for name in names])
+        found, part = np.unique(codes, axis=1, return_inverse=True)
+        for at, key in enumerate(found.T):
+            labels = {name: self.factors[name].levels[code] for name, code in zip(names, key, strict=True)}
+            yield labels, self.where(part.ravel() == at)
+
+    def column(self, name: str) -> Floats:
+        """[n] a metric; all undefined where the rows do not have it."""
+        return self.columns[name] if name in self.columns else np.full(self.n, np.nan)
+
     @property
-    def spans(self) -> NDArray[np.bool_]:
+    def spans(self) -> Bools:
         """[n] rows whose answer is a span: for yes and no, the word in a context is no evidence."""
-        return np.array([kind == "span" for kind in self.kind], dtype=np.bool_)
+        return self.is_level("answer_kind", "span")
+
+    def depths(self, name: str) -> list[int]:
+        """The k for which the rows have `name@k` anywhere defined, ascending."""
+        found = (column.partition("@") for column in self.columns)
+        depths = [int(k) for head, _, k in found if head == name and k]
+        return sorted(k for k in depths if not np.isnan(self.columns[f"{name}@{k}"]).all())
 
 
 class Mean(NamedTuple):
@@ -86,19 +148,29 @@ def mean(column: Floats) -> Mean:
     return Mean(float(defined.mean()) if len(defined) else None, len(defined))
 
 
+def axes(own: Sequence[str], by: Sequence[str]) -> tuple[str, ...]:
+    """The factors that a table is cut by: its own, then those asked for, each once."""
+    return tuple(dict.fromkeys((*own, *by)))
+
+
 def collect(
-    questions: list[str], labels: list[Label], kinds: list[str | None], columns: dict[str, list[float]]
+    questions: Sequence[str], factors: Mapping[str, Sequence[Level]], columns: Mapping[str, Sequence[float]]
 ) -> Rows:
-    """Bring rows into their canonical order."""
-    number = {name: at for at, name in enumerate(sorted(set(questions)))}
-    order = sorted(range(len(labels)), key=lambda at: (*_sortable(labels[at]), questions[at]))
+    """Bring rows, given as columns of equal length, into their canonical order."""
+    names = tuple(sorted(set(questions)))
+    number = {name: at for at, name in enumerate(names)}
+    question = np.array([number[name] for name in questions], dtype=np.int64)
+    coded = {name: _factor(factors[name]) for name in FACTORS}
+    order = np.lexsort((question, *(coded[name].codes for name in ("seed", "budget", "policy", "model"))))
     return Rows(
-        np.array([number[questions[at]] for at in order], dtype=np.int64),
-        [labels[at] for at in order],
-        [kinds[at] for at in order],
+        question[order],
+        {name: Factor(factor.codes[order], factor.levels) for name, factor in coded.items()},
         {name: np.array(column, dtype=np.float64)[order] for name, column in columns.items()},
+        names,
     )
 
 
-def _sortable(label: Label) -> tuple[str, str, int, bool, int]:
-    return label.model, label.policy, label.budget, label.seed is not None, label.seed or 0
+def _factor(values: Sequence[Level]) -> Factor:
+    levels = tuple(sorted(set(values), key=lambda level: (level is not None, level)))
+    number = {level: at for at, level in enumerate(levels)}
+    return Factor(np.array([number[value] for value in values], dtype=np.int64), levels)

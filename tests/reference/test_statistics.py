@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from ragpack.statistics.bootstrap import cluster_sums, counts, interval, resampled
 from ragpack.statistics.conditional import conditional
 from ragpack.statistics.contrasts import contrasts
-from ragpack.statistics.rows import METRICS, Label, Options, collect
+from ragpack.statistics.rows import FACTORS, METRICS, Options, collect
 
 NAN = float("nan")
 
@@ -18,12 +18,17 @@ NAN = float("nan")
 def rows_of(found):
     """Rows from (question, policy, seed, {metric: value})."""
     columns = {name: [values.get(name, NAN) for *_, values in found] for name in METRICS}
-    labels = [Label("", policy, 9, seed) for _, policy, seed, _ in found]
-    return collect([question for question, *_ in found], labels, ["span"] * len(found), columns)
+    factors = {name: [None] * len(found) for name in FACTORS} | {
+        "policy": [policy for _, policy, *_ in found],
+        "budget": [9] * len(found),
+        "seed": [seed for _, _, seed, _ in found],
+        "answer_kind": ["span"] * len(found),
+    }
+    return collect([question for question, *_ in found], factors, columns)
 
 
 def contrast(found, baseline="p", metric="f1", **options):
-    table = contrasts(rows_of(found), Options(baseline, **{"resamples": 500, **options}))
+    table = contrasts(rows_of(found), Options((("*", baseline),), **{"resamples": 500, **options}))
     return [row for row in table if row["metric"] == metric]
 
 
@@ -110,18 +115,18 @@ def test_a_copy_of_every_seed_adds_no_certainty():
 
 
 def test_holm():
-    """Each metric is a family of its own; by hand: sort, multiply by what is left, never go down."""
+    """Each metric as a family of its own; by hand: sort, multiply by what is left, never go down."""
     found = sample(3, policies=("p", "r", "s", "t"), gain=0.06, questions=20)
     for metric in ("f1", "tokens"):
-        family = contrast(found, metric=metric)
+        family = contrast(found, metric=metric, family="metric")
         ps = [row["p"] for row in family]
         assert len(ps) == 3
         expected, highest = {}, 0.0
         for place, at in enumerate(sorted(range(3), key=ps.__getitem__)):
             highest = max(highest, min(1.0, (3 - place) * ps[at]))
             expected[at] = highest
-        assert [row["p_holm"] for row in family] == pytest.approx([expected[at] for at in range(3)])
-        assert multipletests(ps, method="holm")[1] == pytest.approx([row["p_holm"] for row in family])
+        assert [row["p_adjusted"] for row in family] == pytest.approx([expected[at] for at in range(3)])
+        assert multipletests(ps, method="holm")[1] == pytest.approx([row["p_adjusted"] for row in family])
 
 
 def test_p_is_never_0_and_never_above_1():

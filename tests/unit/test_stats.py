@@ -32,7 +32,7 @@ def stats(rows, *tables, **params):
     """The tables' rows, and what was said."""
     fold = Stats(StatsParams(tables, **{"resamples": 200, **params}))
     for one in rows:
-        fold.take(view(one, (Diagnosed,)))
+        fold.take(view(one, (Diagnosed,)), one)
     said = []
     return list(fold.give(said.append)), said
 
