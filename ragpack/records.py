@@ -109,6 +109,14 @@ class Retrieve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What probing the hits with the reader measured."""
+
+    nu0: float | None = None
+    """Normalised uncertainty of the reader without a passage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hits(Record):
     """A question with its ranked documents."""
 
@@ -126,6 +134,8 @@ class Hits(Record):
     """The ranked documents."""
     retrieve: Retrieve | None = None
     """What made the hits; absent where they were brought from elsewhere."""
+    probe: Probe | None = None
+    """What probing added; absent where the hits were not probed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +156,60 @@ class Snippet:
     """Relevance to the question, scaled to a maximum of 1 over the candidates."""
     gain: float | None = None
     """Gain of the objective when it was taken, where the packer has one."""
+    also: list[Source] | None = None
+    """Other places that say the same and were left out for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A place in a document."""
+
+    id: str
+    """The document's id."""
+    span: tuple[int, int]
+    """[start, end) in its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """What became of one candidate (`--explain`)."""
+
+    id: str
+    """The document's id."""
+    rank: int
+    """The hit's rank."""
+    span: tuple[int, int]
+    """[start, end) in the document's text."""
+    relevance: float
+    """Relevance to the question, scaled to a maximum of 1 over the candidates."""
+    cost: int
+    """Tokens that it would add, its header included."""
+    terms: list[str]
+    """Content terms of the question that it covers."""
+    step: int | None = None
+    """When it was taken, from 1; null where it was not."""
+    gain: float | None = None
+    """What it added then, where the packer has a score."""
+    reason: str
+    """`taken`, or why not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackPrompt:
+    """The prompt that a pack was made for (`--prompt-budget`)."""
+
+    name: str
+    """Name and version of the template."""
+    hash: str
+    """Hash of its text."""
+    budget: int
+    """The most tokens of prompt and answer together."""
+    reserve: int
+    """Tokens kept for the answer."""
+    evidence: int
+    """Tokens that were left for the context."""
+    tokens: int
+    """Tokens of the whole templated prompt with this context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +234,12 @@ class Pack:
     """F(S) of the chosen set, where the packer maximises one."""
     bound: float | None = None
     """An upper bound on the largest F at this budget."""
+    prompt: PackPrompt | None = None
+    """The prompt that the budget is of; absent where it is of the context alone."""
+    explain: list[Explained] | None = None
+    """Every candidate and what became of it (`--explain`)."""
+    graph: Raw | None = None
+    """Claims, entities and edges that the space `ace` saw (`--explain`)."""
     key: str | None = None
     """Content key: equal keys, equal contexts."""
 

@@ -49,6 +49,8 @@ class Stage:
     """Lazy, one outcome for each task, in the tasks' order; look-ahead is bounded."""
     projection: Callable[[Any], object]
     """The fields of a record that decide the result. Others may change without a recomputation."""
+    more: Callable[[Any, int], object] = lambda record, cell: None  # noqa: ARG005 # most cells read nothing more
+    """What one cell reads beyond the projection: others keep their keys when it changes. None is nothing."""
     cells: tuple[str, ...] = ("",)
     """Canonical parameters of each output row; a record gives one row a cell."""
     fingerprints: Mapping[str, str] = field(default_factory=dict)

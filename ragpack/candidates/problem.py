@@ -1,13 +1,36 @@
 """The arrays that a packer sees: one Problem a question, shared by every policy and budget.
 
-Numbers only: the text stays with the stage, so a packer cannot do I/O and cannot look at the answer.
+Numbers only: the text stays with the stage, so a packer cannot do I/O. What is right is known to the ceilings alone,
+as `labels`; for every other policy that field is empty.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class Labels(NamedTuple):
+    """What a deployed packer can't know."""
+
+    gold: NDArray[np.bool_]
+    """[n] snippets of gold documents."""
+    answer: NDArray[np.bool_]
+    """[n] snippets that hold an answer."""
+
+
+class Links(NamedTuple):
+    """Who names whom, by title."""
+
+    mentions: NDArray[np.bool_]
+    """[n, d] snippets whose text names the title of document d, their own title left out."""
+    asked: NDArray[np.bool_]
+    """[d] documents whose title the question names."""
+    kind: NDArray[np.float64]
+    """[n] how well a snippet fits the kind of thing that is asked for (a person, a date, a number, …), in [0, 1]."""
 
 
 @dataclass(frozen=True, eq=False)  # eq=False: an == of arrays has no truth value
@@ -34,6 +57,23 @@ class Problem:
     """[n, v] tf-idf rows of length 1 (or 0): their product is the similarity."""
     slack: int = 0
     """Tokens of the separator, which the last snippet of a context does not pay."""
+    header: NDArray[np.int64] | None = None
+    """[n] tokens of the header of its document, paid by the first snippet of a document that is taken; None where
+    each snippet brings its own header, which then is part of its cost."""
+    prior: NDArray[np.float64] | None = None
+    """[n] retrieval score of its document, scaled to a maximum of 1."""
+    weight: NDArray[np.float64] | None = None
+    """[q] weight of each question term (idf over the candidates), scaled to a mean of 1."""
+    scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """[n] other scores of its hit by name (`ig`, `ce`, …); NaN where a hit has none."""
+    nu0: float | None = None
+    """Normalised uncertainty of the reader without a passage, where the hits were probed."""
+    salt: int = 0
+    """A number of the question, for rules that draw."""
+    labels: Labels | None = None
+    """For the ceilings."""
+    find_links: Callable[[], Links] | None = None
+    """Finds `links`: they cost more than the rest, and few rules look at them."""
 
     def __post_init__(self) -> None:
         """Shapes only: they catch a mix-up of arrays, and cost a microsecond."""
@@ -51,6 +91,14 @@ class Problem:
     def n(self) -> int:
         """Number of candidates."""
         return len(self.relevance)
+
+    @cached_property
+    def links(self) -> Links:
+        """Found on first use; none where nobody gave a way to find them."""
+        if self.find_links:
+            return self.find_links()
+        documents = int(self.document.max()) + 1 if self.n else 0
+        return Links(np.zeros((self.n, documents), np.bool_), np.zeros(documents, np.bool_), np.zeros(self.n))
 
     def capacity(self, budget: int) -> int:
         """The sum of costs that fits: every cost pays a separator, but the last snippet has none after it."""

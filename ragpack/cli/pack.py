@@ -28,9 +28,16 @@ def pack(
         typer.Option(
             "--tokenizer",
             metavar="MODEL",
-            help="Counts the tokens: a tokenizer.json, model folder or id, or regex (no model).",
+            help="Counts the tokens: a tokenizer.json, model folder or id, tiktoken:NAME, or regex (no model).",
         ),
     ] = "regex",
+    policy_file: Annotated[
+        list[str] | None,
+        typer.Option("--policy-file", metavar="FILE", help="Policies, a spec a line; # begins a comment; repeatable."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="List every candidate: relevance, cost, terms, and why it was not taken.")
+    ] = False,
 ) -> int:
     """ragpack pack hits.jsonl --policy chunk_packed,chunk_submod --budget 96,160 --tokenizer MODEL -o packs.jsonl
 
@@ -38,8 +45,15 @@ def pack(
     choose from the same candidates; no context exceeds its budget. Default: chunk_packed at 160.
     """
     from ragpack.flow.run import Flow, run_stage
+    from ragpack.flow.specs import read_specs
     from ragpack.stages.pack import PackParams, open_pack
 
     assert isinstance(flow, Flow)
-    params = PackParams(tuple(policy or ["chunk_packed"]), whole_numbers(budget or ["160"], "--budget"), tokenizer)
+    specs = [*(policy or []), *(spec for file in policy_file or [] for spec in read_specs(file))]
+    params = PackParams(
+        policies=tuple(specs or ["chunk_packed"]),
+        budgets=whole_numbers(budget or ["160"], "--budget"),
+        tokenizer=tokenizer,
+        explain=explain,
+    )
     return run_stage("pack", open_pack, params, flow, {"params": params})

@@ -1,17 +1,22 @@
-"""A policy is a space of candidates and a rule: `chunk_mmr` is the rule `mmr` over the space `chunk`."""
+"""A policy is a space of candidates and a rule: `chunk_mmr` is the rule `mmr` over the space `chunk`.
+
+Its parameters are those of the space, of the rule, and of what lies between and behind: how candidates are prepared
+and how the chosen ones are presented.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ragpack.candidates import CANDIDATES
 from ragpack.candidates.problem import Problem
-from ragpack.candidates.snippet import Candidate
+from ragpack.candidates.relevance import Relevance
+from ragpack.candidates.snippet import Space
 from ragpack.errors import UsageError
 from ragpack.packers import PACKERS
 from ragpack.packers.selection import Selection
@@ -19,14 +24,44 @@ from ragpack.registry import Parameter, Spec, arguments_of, load, parameters_of,
 
 POLICIES: dict[str, tuple[str, str]] = {
     "topk": ("document", "topk"),
-    **{
-        f"{space}_{rule}": (space, rule)
-        for space in CANDIDATES
-        if space != "document"
-        for rule in PACKERS
-        if rule != "topk"
-    },
+    **{f"{space}_{rule}": (space, rule) for space in ("chunk",) for rule in ("packed", "focused", "mmr", "submod")},
+    "igp": ("document", "igp"),
+    "gold": ("chunk", "gold"),
+    "answer": ("chunk", "answer"),
+    "random": ("chunk", "draw"),
 }
+CEILINGS = ("gold", "answer")
+"""Rules that look at gold documents and answers."""
+
+Layout = Literal["flat", "grouped"]
+Order = Literal["score", "document", "edges"]
+
+
+class Preparation(NamedTuple):
+    """How candidates are prepared."""
+
+    relevance: str
+    embedder: str
+    max_tokens: int
+    layout: str
+
+
+def prepared(
+    *, relevance: Relevance = "bm25", embedder: str = "", max_tokens: int = 0, layout: Layout = "flat"
+) -> Preparation:
+    """Relevance of candidates; most tokens of one (0: no limit), longer ones are cut into several; and whether a
+    document's title is printed before each snippet (`flat`) or once (`grouped`)."""
+    if max_tokens < 0:
+        raise ValueError(f"max_tokens must be at least 0, got {max_tokens}")
+    if embedder and relevance != "dense":
+        raise ValueError(f"embedder={embedder} is for relevance=dense, not for relevance={relevance}")
+    return Preparation(relevance, embedder, max_tokens, layout)
+
+
+def presented(*, order: Order = "score") -> str:
+    """In which order the chosen ones stand: as they were taken (`score`), by document and position (`document`), or
+    the first taken at both ends and the last ones in the middle (`edges`)."""
+    return order
 
 
 @dataclass(frozen=True)
@@ -36,18 +71,27 @@ class Policy:
     name: str
     """Canonical string."""
     space: str
-    """Canonical string of its space: policies with the same one share candidates, scores and costs."""
-    candidates: Callable[..., list[Candidate]]
-    """documents -> candidates."""
+    """Canonical string of its space and preparation: policies with the same one share candidates, scores and costs."""
+    candidates: Callable[..., Space]
+    """(documents, question) -> candidates."""
+    preparation: Preparation
     select: Callable[[Problem, int], Selection]
     """(problem, budget) -> selection."""
+    order: str
+    """How the chosen ones are presented."""
+    ceiling: bool
+    """It is told the gold documents and the answers."""
+    scores: bool
+    """It looks at the scores of hits."""
 
 
 @functools.cache
 def options_of(name: str) -> dict[str, Parameter]:
-    """The parameters of a policy: its space's, then its rule's."""
+    """The parameters of a policy: its space's, its rule's, then those of preparation and presentation."""
     space, rule = POLICIES[name]
-    return parameters_of(load(CANDIDATES, space)) | parameters_of(load(PACKERS, rule))
+    found = parameters_of(load(CANDIDATES, space)) | parameters_of(load(PACKERS, rule))
+    # Whole documents are neither scored nor cut: `topk` goes by rank, and `igp` by information gain.
+    return found | (parameters_of(prepared) if space != "document" else {}) | parameters_of(presented)
 
 
 def parse_policies(texts: Iterable[str]) -> list[Policy]:
@@ -65,24 +109,30 @@ def _policy(spec: Spec) -> Policy:
     space, rule = POLICIES[spec.name]
     candidates, select = load(CANDIDATES, space), load(PACKERS, rule)
     given = dict(spec.given)
-    of_space, of_rule = arguments_of(candidates, given), arguments_of(select, given)
-    shown = Spec(space, tuple(sorted((key.rstrip("_"), value) for key, value in of_space.items())))
-    policy = Policy(
-        str(spec),
-        str(shown),
-        functools.partial(candidates, **of_space),
-        functools.partial(select, **of_rule),
-    )
-    _try(policy)
+    of_space, of_rule, of_preparation = (arguments_of(one, given) for one in (candidates, select, prepared))
+    shown = Spec(space, tuple(sorted((key.rstrip("_"), value) for key, value in (of_space | of_preparation).items())))
+    try:
+        preparation = prepared(**of_preparation)  # type: ignore[arg-type] # checked when the spec was read
+        policy = Policy(
+            str(spec),
+            str(shown),
+            functools.partial(candidates, **of_space),
+            preparation,
+            functools.partial(select, **of_rule),
+            presented(**arguments_of(presented, given)),  # type: ignore[arg-type] # same
+            rule in CEILINGS,
+            rule == "igp" or preparation.relevance not in ("bm25", "rank"),
+        )
+        _try(policy)
+    except ValueError as error:
+        raise UsageError(f"policy '{spec}': {error}") from None
     return policy
 
 
 def _try(policy: Policy) -> None:
     """A value out of range shows itself on the smallest problem, before any record is read."""
     one: Any = np.ones(1, dtype=np.int64)
-    tiny = Problem(np.ones(1), one, one - 1, one, one - 1, np.ones((1, 1), dtype=np.bool_), np.ones((1, 1)))
-    try:
-        policy.candidates([])
-        policy.select(tiny, 1)
-    except ValueError as error:
-        raise UsageError(f"policy '{policy.name}': {error}") from None
+    tiny = Problem(np.ones(1), one, one - 1, one, one - 1, np.ones((1, 1), dtype=np.bool_), np.ones((1, 1)),
+                   scores={"ig": np.ones(1)}, nu0=1.0)  # fmt: skip
+    policy.candidates([], "")
+    policy.select(tiny, 1)
