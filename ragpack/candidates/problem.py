@@ -22,15 +22,21 @@ class Labels(NamedTuple):
     """[n] snippets that hold an answer."""
 
 
-class Links(NamedTuple):
-    """Who names whom, by title."""
+class Clues(NamedTuple):
+    """What the wording says of where an answer may stand."""
 
+    roots: NDArray[np.bool_]
+    """[n, r] which of the question's r word roots a snippet covers, its title included."""
+    weight: NDArray[np.float64]
+    """[r] share of each root in the question: idf over the candidates, 1 in all."""
     mentions: NDArray[np.bool_]
-    """[n, d] snippets whose text names the title of document d, their own title left out."""
+    """[n, d] snippets whose text names the title of another document d."""
     asked: NDArray[np.bool_]
     """[d] documents whose title the question names."""
-    kind: NDArray[np.float64]
-    """[n] how well a snippet fits the kind of thing that is asked for (a person, a date, a number, …), in [0, 1]."""
+    relation: NDArray[np.float64]
+    """[n] share of the relations asked for (birth, parents, authorship, …) for which a snippet has a word."""
+    date: NDArray[np.bool_]
+    """[n] snippets with a year, where the question asks for a time."""
 
 
 @dataclass(frozen=True, eq=False)  # eq=False: an == of arrays has no truth value
@@ -61,9 +67,7 @@ class Problem:
     """[n] tokens of the header of its document, paid by the first snippet of a document that is taken; None where
     each snippet brings its own header, which then is part of its cost."""
     prior: NDArray[np.float64] | None = None
-    """[n] retrieval score of its document, scaled to a maximum of 1."""
-    weight: NDArray[np.float64] | None = None
-    """[q] weight of each question term (idf over the candidates), scaled to a mean of 1."""
+    """[n] retrieval score of its document, scaled to a maximum of 1; None where nobody gave one."""
     scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """[n] other scores of its hit by name (`ig`, `ce`, …); NaN where a hit has none."""
     nu0: float | None = None
@@ -72,8 +76,8 @@ class Problem:
     """A number of the question, for rules that draw."""
     labels: Labels | None = None
     """For the ceilings."""
-    find_links: Callable[[], Links] | None = None
-    """Finds `links`: they cost more than the rest, and few rules look at them."""
+    find_clues: Callable[[], Clues] | None = None
+    """Finds `clues`: they cost more than the rest, and few rules look at them."""
 
     def __post_init__(self) -> None:
         """Shapes only: they catch a mix-up of arrays, and cost a microsecond."""
@@ -93,12 +97,14 @@ class Problem:
         return len(self.relevance)
 
     @cached_property
-    def links(self) -> Links:
+    def clues(self) -> Clues:
         """Found on first use; none where nobody gave a way to find them."""
-        if self.find_links:
-            return self.find_links()
-        documents = int(self.document.max()) + 1 if self.n else 0
-        return Links(np.zeros((self.n, documents), np.bool_), np.zeros(documents, np.bool_), np.zeros(self.n))
+        if self.find_clues:
+            return self.find_clues()
+        n, documents = self.n, int(self.document.max()) + 1 if self.n else 0
+        q = self.terms.shape[1]
+        return Clues(self.terms, np.full(q, 1.0 / max(q, 1)), np.zeros((n, documents), np.bool_),
+                     np.zeros(documents, np.bool_), np.zeros(n), np.zeros(n, np.bool_))  # fmt: skip
 
     def capacity(self, budget: int) -> int:
         """The sum of costs that fits: every cost pays a separator, but the last snippet has none after it."""

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ragpack.candidates.clues import clues_of
 from ragpack.candidates.lexical import tfidf
 from ragpack.candidates.problem import Labels, Problem
-from ragpack.candidates.relevance import relevance_of
+from ragpack.candidates.relevance import relevance_of, scaled
 from ragpack.candidates.snippet import Candidate, Document, span_of_beginning
 from ragpack.errors import DataError
 from ragpack.metrics.context import AnswerMatcher
@@ -96,9 +97,11 @@ def candidates_of(record: Hits, documents: Sequence[Document], policy: Policy, c
         vectors=tfidf(tokens),
         slack=counter.slack,
         header=header,
+        prior=_prior(documents, found),
         scores=_scores(documents, found),
         nu0=_nu0(record),
         salt=_salt(record.question, documents),
+        find_clues=functools.partial(clues_of, record.question, found, documents),
     )
     return Candidates(documents, found, problem, counter, grouped, terms, space.graph, inside)
 
@@ -172,6 +175,15 @@ def _scores(documents: Sequence[Document], found: Sequence[Candidate]) -> dict[s
         name: np.array([_number(documents[one.document].scores.get(name)) for one in found], dtype=np.float64)
         for name in names
     }
+
+
+def _prior(documents: Sequence[Document], found: Sequence[Candidate]) -> Any:  # noqa: ANN401 # an array
+    """Retrieval score of each candidate's document; 1 / rank where a hit has none."""
+    scores = [one.score for one in documents]
+    known = [score for score in scores if score is not None and np.isfinite(score)]
+    values = known if len(known) == len(scores) else [1.0 / max(one.rank, 1) for one in documents]
+    scale = scaled(np.array(values, dtype=np.float64))
+    return scale[[one.document for one in found]] if found else np.zeros(0)
 
 
 def _number(value: float | None) -> float:

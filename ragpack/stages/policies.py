@@ -20,18 +20,23 @@ from ragpack.candidates.snippet import Space
 from ragpack.errors import UsageError
 from ragpack.packers import PACKERS
 from ragpack.packers.selection import Selection
-from ragpack.registry import Parameter, Spec, arguments_of, load, parameters_of, parse_spec, split_specs
+from ragpack.registry import Parameter, Spec, Value, arguments_of, load, parameters_of, parse_spec, split_specs
 
 POLICIES: dict[str, tuple[str, str]] = {
     "topk": ("document", "topk"),
     **{f"{space}_{rule}": (space, rule) for space in ("chunk",) for rule in ("packed", "focused", "mmr", "submod")},
+    "ragpack": ("chunk", "bridge"),
     "igp": ("document", "igp"),
     "gold": ("chunk", "gold"),
     "answer": ("chunk", "answer"),
     "random": ("chunk", "draw"),
 }
+DEFAULTS: dict[str, dict[str, Value]] = {"ragpack": {"layout": "grouped"}}
+"""Parameters that a policy sets otherwise than their functions do."""
 CEILINGS = ("gold", "answer")
 """Rules that look at gold documents and answers."""
+SCORED = ("igp", "bridge")
+"""Rules that look at the scores of hits."""
 
 Layout = Literal["flat", "grouped"]
 Order = Literal["score", "document", "edges"]
@@ -91,7 +96,8 @@ def options_of(name: str) -> dict[str, Parameter]:
     space, rule = POLICIES[name]
     found = parameters_of(load(CANDIDATES, space)) | parameters_of(load(PACKERS, rule))
     # Whole documents are neither scored nor cut: `topk` goes by rank, and `igp` by information gain.
-    return found | (parameters_of(prepared) if space != "document" else {}) | parameters_of(presented)
+    found |= (parameters_of(prepared) if space != "document" else {}) | parameters_of(presented)
+    return found | {key: found[key]._replace(default=value) for key, value in DEFAULTS.get(name, {}).items()}
 
 
 def parse_policies(texts: Iterable[str]) -> list[Policy]:
@@ -108,7 +114,7 @@ def parse_policies(texts: Iterable[str]) -> list[Policy]:
 def _policy(spec: Spec) -> Policy:
     space, rule = POLICIES[spec.name]
     candidates, select = load(CANDIDATES, space), load(PACKERS, rule)
-    given = dict(spec.given)
+    given = DEFAULTS.get(spec.name, {}) | dict(spec.given)
     of_space, of_rule, of_preparation = (arguments_of(one, given) for one in (candidates, select, prepared))
     shown = Spec(space, tuple(sorted((key.rstrip("_"), value) for key, value in (of_space | of_preparation).items())))
     try:
@@ -121,7 +127,7 @@ def _policy(spec: Spec) -> Policy:
             functools.partial(select, **of_rule),
             presented(**arguments_of(presented, given)),  # type: ignore[arg-type] # same
             rule in CEILINGS,
-            rule == "igp" or preparation.relevance not in ("bm25", "rank"),
+            rule in SCORED or preparation.relevance not in ("bm25", "rank"),
         )
         _try(policy)
     except ValueError as error:
