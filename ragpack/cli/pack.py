@@ -31,6 +31,21 @@ def pack(
             help="Counts the tokens: a tokenizer.json, model folder or id, tiktoken:NAME, or regex (no model).",
         ),
     ] = "regex",
+    prompt_budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--prompt-budget",
+            metavar="N,…",
+            help="Most tokens of the whole prompt and the answer, instead of --budget.",
+        ),
+    ] = None,
+    prompt: Annotated[
+        str, typer.Option("--prompt", metavar="NAME", help="Template of --prompt-budget; `ragpack list prompts`.")
+    ] = "answer/1",
+    answer_reserve: Annotated[
+        int,
+        typer.Option("--answer-reserve", metavar="N", min=0, help="Tokens that --prompt-budget keeps for the answer."),
+    ] = 32,
     policy_file: Annotated[
         list[str] | None,
         typer.Option("--policy-file", metavar="FILE", help="Policies, a spec a line; # begins a comment; repeatable."),
@@ -52,8 +67,11 @@ def pack(
     specs = [*(policy or []), *(spec for file in policy_file or [] for spec in read_specs(file))]
     params = PackParams(
         policies=tuple(specs or ["chunk_packed"]),
-        budgets=whole_numbers(budget or ["160"], "--budget"),
+        budgets=whole_numbers(budget or ([] if prompt_budget else ["160"]), "--budget"),
         tokenizer=tokenizer,
         explain=explain,
+        prompt_budgets=whole_numbers(prompt_budget or [], "--prompt-budget"),
+        prompt=prompt,
+        reserve=answer_reserve,
     )
     return run_stage("pack", open_pack, params, flow, {"params": params})

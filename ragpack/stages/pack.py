@@ -8,13 +8,17 @@ from typing import NamedTuple
 
 import orjson
 
-from ragpack.errors import UsageError
+from ragpack.candidates.problem import Problem
+from ragpack.errors import UsageError, did_you_mean
+from ragpack.packers.selection import Selection
+from ragpack.readers.prompt import TEMPLATES
 from ragpack.records import Hit, Hits, Packed, Raw, field_names
 from ragpack.stage import Payload, Stage, each
 from ragpack.stages.candidates import Candidates, candidates_of, documents_of, labelled, matcher_of, place
 from ragpack.stages.explain import explain
 from ragpack.stages.policies import Policy, parse_policies
 from ragpack.stages.render import render
+from ragpack.stages.whole_prompt import WholePrompt
 from ragpack.tokens import Counter, open_counter
 
 
@@ -30,6 +34,12 @@ class PackParams:
     """`regex`, a tokenizer.json, a model folder or id, or `tiktoken:NAME`."""
     explain: bool = False
     """Every candidate, and what became of it."""
+    prompt_budgets: tuple[int, ...] = ()
+    """Budgets in tokens of the whole prompt and the answer, in the order of the output."""
+    prompt: str = "answer/1"
+    """The template whose prompt they are of."""
+    reserve: int = 32
+    """Tokens that they keep for the answer."""
 
 
 class Cell(NamedTuple):
@@ -37,6 +47,13 @@ class Cell(NamedTuple):
 
     policy: Policy
     budget: int
+    whole: WholePrompt | None = None
+    """What counts the whole prompt, where the budget is of that."""
+
+    @property
+    def name(self) -> str:
+        """What makes it another cell."""
+        return f"{self.policy.name} {self.budget}" + (f" {self.whole.fingerprint}" if self.whole else "")
 
 
 def open_pack(params: PackParams) -> Stage:
@@ -44,13 +61,22 @@ def open_pack(params: PackParams) -> Stage:
     policies = parse_policies(params.policies)
     if not policies:
         raise UsageError("--policy: name at least one policy", "`ragpack list policies` shows them.")
-    for budget in params.budgets:
+    for budget in (*params.budgets, *params.prompt_budgets):
         if budget < 0:
             raise UsageError(f"--budget: {budget} is negative")
-    if not params.budgets or len(set(params.budgets)) < len(params.budgets):
-        raise UsageError("--budget: give different whole numbers")
+    for budgets in (params.budgets, params.prompt_budgets):
+        if len(set(budgets)) < len(budgets) or not (params.budgets or params.prompt_budgets):
+            raise UsageError("--budget: give different whole numbers")
+    if params.prompt not in TEMPLATES:
+        raise UsageError(f"unknown prompt '{params.prompt}'. {did_you_mean(params.prompt, TEMPLATES)}")
     counter = open_counter(params.tokenizer)
-    cells = [Cell(policy, budget) for policy in policies for budget in params.budgets]
+    whole = (
+        WholePrompt(params.tokenizer, TEMPLATES[params.prompt], params.reserve, counter)
+        if params.prompt_budgets
+        else None
+    )
+    wanted_budgets = [(budget, None) for budget in params.budgets] + [(limit, whole) for limit in params.prompt_budgets]
+    cells = [Cell(policy, budget, whole) for policy in policies for budget, whole in wanted_budgets]
 
     def pack(record: Hits, wanted: Sequence[int]) -> list[Payload]:
         return [{"pack": packed} for packed in _pack(record, [cells[at] for at in wanted], counter, params.explain)]
@@ -66,7 +92,7 @@ def open_pack(params: PackParams) -> Stage:
         run=each(pack),
         projection=_projection,
         more=more,
-        cells=tuple(f"{cell.policy.name} {cell.budget}{' explain' * params.explain}" for cell in cells),
+        cells=tuple(cell.name + " explain" * params.explain for cell in cells),
         fingerprints={"tokenizer": counter.fingerprint},
         base=_base,
     )
@@ -101,14 +127,28 @@ def _pack(record: Hits, cells: Sequence[Cell], counter: Counter, explained: bool
     documents = documents_of(record)
     shared: dict[str, Candidates] = {}
     packs = []
-    for policy, budget in cells:
+    for policy, budget, whole in cells:
         if policy.space not in shared:
             shared[policy.space] = candidates_of(record, documents, policy, counter)
         candidates = shared[policy.space]
         problem = labelled(candidates, record) if policy.ceiling else candidates.problem
-        selection = policy.select(problem, budget)
-        pack: Raw = {"policy": policy.name, "budget": budget, "unit": counter.unit,
-                     **render(candidates, selection, budget, policy.order)}  # fmt: skip
+
+        def packed(
+            room: int, policy: Policy = policy, problem: Problem = problem, candidates: Candidates = candidates
+        ) -> tuple[Selection, Raw]:
+            selection = policy.select(problem, room)
+            return selection, render(candidates, selection, room, policy.order)
+
+        prompt: Raw | None = None
+        if whole:
+            (selection, body), prompt = whole.fitted(
+                record.question, budget, packed, lambda found: str(found[1]["context"])
+            )
+        else:
+            selection, body = packed(budget)
+        pack: Raw = {"policy": policy.name, "budget": budget, "unit": counter.unit, **body}
+        if prompt:
+            pack["prompt"] = prompt
         if explained:
             pack["explain"] = explain(candidates, selection, pack["snippets"])
             if candidates.graph is not None:
