@@ -149,6 +149,33 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compression:
+    """How a compressor left out words."""
+
+    method: str
+    """`llmlingua2`, `llmlingua`, `longllmlingua`."""
+    model: str
+    """Model id, or the name of its folder."""
+    fingerprint: str
+    """Of the model's files and the package."""
+    asked: float | None
+    """Rate that the method was asked for: the share to keep, in its own tokens. 1: everything fitted, nothing was
+    compressed; null: no text, or no room for any."""
+    achieved: float | None
+    """`pack.tokens` / `original`; null without any text."""
+    original: int
+    """Tokens of the same documents uncompressed, in the unit of the pack."""
+    steps: int
+    """Rates tried until one fitted."""
+    truncated: bool
+    """Even the smallest rate was over the budget: the tail was cut."""
+    unaligned: int
+    """Documents printed with the package's spacing, since their words were not found in their text."""
+    settings: Raw
+    """Everything that was set, defaults included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pack:
     """What `pack` put into the context."""
 
@@ -170,6 +197,8 @@ class Pack:
     """F(S) of the chosen set, where the packer maximises one."""
     bound: float | None = None
     """An upper bound on the largest F at this budget."""
+    compression: Compression | None = None
+    """Where a compressor left out words."""
     key: str | None = None
     """Content key: equal keys, equal contexts."""
 

@@ -1,7 +1,7 @@
 """From a method that knows rates to a context that keeps a budget: search the rate, count what comes out.
 
-No method promises a number of tokens, least of all of the reader's. So the rate is searched by bisection, and what
-counts is the count of the whole context by the reader's tokenizer.
+No method promises a number of tokens, least of all of the reader's. So the rate is searched, and what counts is the
+count of the whole context by the reader's tokenizer.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ def fit(
     levels: int,
     at_rate: Callable[[float], list[Words]],
 ) -> Compressed:
-    """The largest rate k / levels whose context has at most `budget` reader tokens, found by bisection over k.
+    """The largest rate k / levels whose context has at most `budget` reader tokens: k / levels fits, and the next
+    one was tried and does not.
 
     `at_rate(rate)` gives what is kept of the documents that have text, in the order of their lines. Everything that
     fits uncompressed is left as it is, and the method is not asked. The count is taken to grow with the rate; where
-    it does not, the context found still fits, and the next larger rate that was tried does not.
+    it does not, the context found still fits, but a larger rate may fit too.
     """
     whole = [
         Line(at, header_of(one.title) if header else "", one_line(one.text))
@@ -71,18 +72,41 @@ def fit(
         tried[level] = words, lines
         return lines
 
-    fits, over = 0, levels
-    while over - fits > 1:
-        level = (fits + over) // 2
-        if counter.count(_joined(lines_at(level))) <= budget:
-            fits = level
+    fits, over = _Tried(0, 0), _Tried(levels, original)
+    while over.level - fits.level > 1:
+        level = _next(fits, over, budget, len(tried))
+        tokens = counter.count(_joined(lines_at(level)))
+        if tokens <= budget:
+            fits = _Tried(level, tokens)
         else:
-            over = level
-    words, lines = tried[fits or 1]
-    if not fits:
+            over = _Tried(level, tokens)
+    words, lines = tried[fits.level or 1]
+    if not fits.level:
         lines = _cut(counter, lines, budget)
     unaligned = sum(not one.aligned for one in words)
-    return _compressed(counter, lines, original, (fits or 1) / levels, len(tried), not fits, unaligned)
+    return _compressed(counter, lines, original, (fits.level or 1) / levels, len(tried), not fits.level, unaligned)
+
+
+class _Tried(NamedTuple):
+    level: int
+    tokens: int
+
+
+STRAIGHT = 6
+"""Tries along a straight line, which end after three or four where tokens grow evenly; halving after that."""
+
+
+def _next(fits: _Tried, over: _Tried, budget: int, tries: int) -> int:
+    """The level to try between one that fits and one that is over.
+
+    >>> _next(_Tried(0, 0), _Tried(100, 500), 160, 0), _next(_Tried(32, 160), _Tried(100, 500), 160, 1)
+    (32, 33)
+    """
+    if tries >= STRAIGHT:
+        return (fits.level + over.level) // 2
+    share = (budget - fits.tokens) / max(1, over.tokens - fits.tokens)
+    level = fits.level + int(share * (over.level - fits.level))
+    return min(max(level, fits.level + 1), over.level - 1)
 
 
 def _joined(lines: Sequence[Line]) -> str:

@@ -8,7 +8,7 @@ from ragpack.compressors.perplexity import Perplexity
 from ragpack.tokens import Counter
 
 
-def open_compressor(counter: Counter, *, model: str = "", header: bool = True, filter: bool = False) -> Compressor:  # noqa: A002 # the option's name
+def open_compressor(counter: Counter, *, model: str = "", header: bool = True, filter: bool = False) -> Compressor:
     """Tokens that surprise a small language model, without regard to the question (LLMLingua).
 
     Jiang et al., "LLMLingua" (EMNLP 2023), token level; `filter` adds its coarse level, which drops whole documents.

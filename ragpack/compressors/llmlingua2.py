@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from ragpack.candidates.snippet import Document, one_line
 from ragpack.compressors.base import Compressed, Compressor
 from ragpack.compressors.budget import Words, fit
-from ragpack.compressors.model import SEED, Folder, open_folder, sealed, set_up, versions
+from ragpack.compressors.model import SEED, Folder, open_folder, quiet, sealed, set_up, versions
 from ragpack.compressors.spacing import as_in_source
 from ragpack.errors import UsageError
 from ragpack.flow.keys import digest
@@ -37,7 +37,7 @@ def open_compressor(
     *,
     model: str = MODEL,
     header: bool = True,
-    filter: bool = False,  # noqa: A002 # the option's name
+    filter: bool = False,
     force_tokens: str = "",
     force_digits: bool = False,
     drop_consecutive: bool = False,
@@ -59,7 +59,7 @@ def open_compressor(
             f"policy 'llmlingua2': {folder.name} is of the type '{folder.config.get('model_type')}'",
             f"The package knows how these mark their words: {', '.join(FAMILIES)}.",
         )
-    settings = {
+    settings: dict[str, Value] = {
         "header": header, "filter": filter, "force_tokens": force_tokens, "force_digits": force_digits,
         "drop_consecutive": drop_consecutive, "token_to_word": token_to_word, "text": text, "specials": specials,
     }  # fmt: skip
@@ -97,7 +97,8 @@ class LLMLingua2:
 
     def _words(self, texts: list[str], rate: float) -> list[Words]:
         if self._package is None:
-            self._package = _subclass()(self._folder, self._counter, self.settings["specials"] == "model")
+            with quiet():
+                self._package = _subclass()(self._folder, self._counter, self.settings["specials"] == "model")
         found = []
         for one in self._package.labelled(texts, rate, self.settings):
             body = as_in_source(texts[one.text], one.words, one.kept) if self.settings["text"] == "source" else None
@@ -171,6 +172,8 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
         """
 
         def __init__(self, folder: Folder, counter: Counter, own_marks: bool) -> None:
+            self.model: Any
+            self.max_seq_len: int
             set_up(self, folder, counter, "AutoModelForTokenClassification")
             self.use_llmlingua2 = True
             self.model_name = FAMILIES[folder.config["model_type"]]
@@ -205,7 +208,9 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
             """Chunks without a known token are left out: there is nothing to take a percentile of."""
             chunks = super()._PromptCompressor__chunk_context(text, chunk_end_tokens)
             chunks = [
-                chunk for chunk in chunks if any(one not in self.special_tokens for one in self.tokenizer.tokenize(chunk))
+                chunk
+                for chunk in chunks
+                if any(one not in self.special_tokens for one in self.tokenizer.tokenize(chunk))
             ]
             self._chunks.append(chunks)
             return chunks

@@ -16,12 +16,12 @@ def open_compressor(
     *,
     model: str = "",
     header: bool = True,
-    filter: bool = False,  # noqa: A002 # the option's name
+    filter: bool = False,
     compare: bool = True,
     reorder: Literal["sort", "original", "two_stage"] = "sort",
     dynamic: float = 0.3,
 ) -> Compressor:
-    """Tokens that the question makes less surprising, most of the documents that make the question likely (LongLLMLingua).
+    """Tokens that the question makes less surprising, more of documents that make the question likely (LongLLMLingua).
 
     Jiang et al., "LongLLMLingua" (ACL 2024). Documents are ranked by the perplexity of the question behind each and
     stand in that order (`reorder=sort`), in rank order (`original`), or best at both ends (`two_stage`). `dynamic`

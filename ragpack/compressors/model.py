@@ -23,6 +23,9 @@ from ragpack.errors import BackendError, DataError, Missing, UsageError
 from ragpack.flow.keys import digest, fingerprint_file
 from ragpack.tokens import Counter
 
+PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads that wait sleep: spinning ones take the cores of the other workers and stages. Read when torch is loaded."""
+
 SEED = 42
 """The package's own: embeddings of added tokens are drawn with it."""
 
@@ -48,6 +51,8 @@ def open_folder(method: str, model: str, architecture: str) -> Folder:
         raise Missing(f"The policy {method}", "llmlingua")
     if not model:
         raise UsageError(f"policy '{method}': give model=FOLDER or model=ID", "A small causal language model will do.")
+    for variable, value in PATIENT.items():
+        os.environ.setdefault(variable, value)
     path = Path(model).expanduser()
     if path.is_dir():
         path, name = path.resolve(), path.resolve().name
@@ -112,15 +117,27 @@ class ReaderTokens:
         return range(self._count(text))
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No bars and no warnings of transformers while a model is loaded."""
+    from transformers.utils import logging
+
+    before, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bar:
+            logging.enable_progress_bar()
+
+
 def set_up(compressor: Any, folder: Folder, counter: Counter, auto: str) -> None:  # noqa: ANN401 # a PromptCompressor
     """What the package's constructor does, less its network and less its side effects; `auto` names the transformers
     class. Raises `BackendError` where the model can't be loaded."""
     import transformers
 
-    quiet = transformers.utils.logging
-    before, bar = quiet.get_verbosity(), quiet.is_progress_bar_enabled()
-    quiet.set_verbosity_error()
-    quiet.disable_progress_bar()
     where = device()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder.path, trust_remote_code=False)
@@ -131,10 +148,6 @@ def set_up(compressor: Any, folder: Folder, counter: Counter, auto: str) -> None
     except Exception as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise BackendError(f"The model {folder.name} was not loaded: {first}") from error
-    finally:
-        quiet.set_verbosity(before)
-        if bar:
-            quiet.enable_progress_bar()
     if not tokenizer.is_fast:
         raise BackendError(
             f"The tokenizer of {folder.name} has no tokenizer.json", "Convert it: offsets in the text are needed."

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ragpack.candidates.snippet import Document, one_line
 from ragpack.compressors.base import Compressed
 from ragpack.compressors.budget import Words, fit
-from ragpack.compressors.model import Folder, sealed, set_up, versions
+from ragpack.compressors.model import Folder, quiet, sealed, set_up, versions
 from ragpack.compressors.spacing import between
 from ragpack.errors import DataError
 from ragpack.flow.keys import digest
@@ -63,10 +63,9 @@ class Perplexity:
             if asks and not question:
                 raise DataError("longllmlingua: the question is empty", "It ranks by the question: use llmlingua.")
             if self._package is None:
-                self._package = _subclass()(self._folder, self._counter)
-            return [
-                Words(at[one.text], one.body) for one in self._package.kept(texts, question, rate, self.settings)
-            ]
+                with quiet():
+                    self._package = _subclass()(self._folder, self._counter)
+            return [Words(at[one.text], one.body) for one in self._package.kept(texts, question, rate, self.settings)]
 
         with sealed(self.name):
             header = bool(self.settings["header"])
@@ -127,6 +126,7 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
         """The package's method; the places where it is listened to, or mended, are the methods that it calls."""
 
         def __init__(self, folder: Folder, counter: Counter) -> None:
+            self.model: Any
             set_up(self, folder, counter, "AutoModelForCausalLM")
             self.use_llmlingua2 = False
             self.model = _Legacy(self.model)
@@ -178,7 +178,8 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
             self._prefix = len(context[0]) + len("\n\n") if start else 0
             given = self.tokenizer("\n\n".join(context), add_special_tokens=False, return_offsets_mapping=True)
             self._ends = [end for _, end in given["offset_mapping"]]
-            self._now, self._gone = torch.arange(len(self._ends))[None], []
+            self._now = torch.arange(len(self._ends))[None]
+            self._gone: list[int] = []
             kwargs["iterative_size"] = segment(len(self._ends) - start)
             result = super().iterative_compress_prompt(context, target_token, **kwargs)
             self._positions = [*self._gone, *self._now[0].tolist()]
@@ -206,7 +207,13 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
                 self._losses[key] = super().get_ppl(*args, **kwargs)[0]
             return self._losses[key].clone(), None
 
-        def get_condition_ppl(self, text: str, question: str, condition_in_question: str = "none", **kwargs: Any) -> Any:  # noqa: ANN401
+        def get_condition_ppl(
+            self,
+            text: str,
+            question: str,
+            condition_in_question: str = "none",
+            **kwargs: Any,  # noqa: ANN401 # the package's own
+        ) -> Any:  # noqa: ANN401
             """Ranks do not depend on the rate either."""
             key = text, question, condition_in_question
             if key not in self._ranks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,10 +13,12 @@ import orjson
 from ragpack.candidates.lexical import bm25, tfidf
 from ragpack.candidates.problem import Problem
 from ragpack.candidates.snippet import Candidate, Document
+from ragpack.compressors.base import Compressor
 from ragpack.errors import DataError, UsageError
 from ragpack.metrics.context import AnswerMatcher
 from ragpack.records import Hit, Hits, Packed, Raw, field_names
 from ragpack.stage import Payload, Stage, each
+from ragpack.stages.compress import render_compressed
 from ragpack.stages.policies import Policy, parse_policies
 from ragpack.stages.render import Candidates, render
 from ragpack.text import checked, content_terms, sentences, words
@@ -55,8 +57,10 @@ def open_pack(params: PackParams) -> Stage:
     counter = open_counter(params.tokenizer)
     cells = [Cell(policy, budget) for policy in policies for budget in params.budgets]
 
+    compressors = {policy.name: policy.compress(counter) for policy in policies if policy.compress}
+
     def pack(record: Hits, wanted: Sequence[int]) -> list[Payload]:
-        return [{"pack": packed} for packed in _pack(record, [cells[at] for at in wanted], counter)]
+        return [{"pack": packed} for packed in _pack(record, [cells[at] for at in wanted], counter, compressors)]
 
     return Stage(
         name="pack",
@@ -65,10 +69,15 @@ def open_pack(params: PackParams) -> Stage:
         writes=Packed,
         run=each(pack),
         projection=_projection,
-        cells=tuple(f"{cell.policy.name} {cell.budget}" for cell in cells),
+        cells=tuple(_canonical(cell, compressors.get(cell.policy.name)) for cell in cells),
         fingerprints={"tokenizer": counter.fingerprint},
         base=_base,
     )
+
+
+def _canonical(cell: Cell, compressor: Compressor | None) -> str:
+    """A model counts for its own rows: those of other policies keep their keys."""
+    return f"{cell.policy.name} {cell.budget}" + (f" {compressor.fingerprint}" if compressor else "")
 
 
 def _projection(record: Hits) -> object:
@@ -88,7 +97,7 @@ def _base(raw: Raw, record: Hits) -> Raw:
     return {**raw, "hits": orjson.Fragment(orjson.dumps(hits))}
 
 
-def _pack(record: Hits, cells: Sequence[Cell], counter: Counter) -> list[Raw]:
+def _pack(record: Hits, cells: Sequence[Cell], counter: Counter, compressors: Mapping[str, Compressor]) -> list[Raw]:
     documents = _documents(record)
     shared: dict[str, Candidates] = {}
     packs = []
@@ -96,10 +105,11 @@ def _pack(record: Hits, cells: Sequence[Cell], counter: Counter) -> list[Raw]:
         if policy.space not in shared:
             shared[policy.space] = _candidates(record.question, documents, policy.candidates(documents), counter)
         candidates = shared[policy.space]
-        selection = policy.select(candidates.problem, budget)
-        packs.append(
-            {"policy": policy.name, "budget": budget, "unit": counter.unit, **render(candidates, selection, budget)}
-        )
+        if policy.name in compressors:
+            filled = render_compressed(compressors[policy.name], record.question, candidates, budget)
+        else:
+            filled = render(candidates, policy.select(candidates.problem, budget), budget)
+        packs.append({"policy": policy.name, "budget": budget, "unit": counter.unit, **filled})
     return packs
 
 
