@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import random
+import re
 import shutil
 import socket
 from pathlib import Path
@@ -66,12 +67,15 @@ def test_every_budget_is_kept_and_no_larger_rate_fits(name):
         assert done.text == "\n".join(f"Ostra: {one.text}" for one in done.kept)
         if done.asked is None or done.asked == 1:
             continue
-        # By brute force over all rates.
-        counts = {
-            level: counter.count("\n".join(f"Ostra: {one.text}" for one in at_rate(level / 100) if one.text))
-            for level in range(1, 100)
-        }
-        assert done.asked == max(level for level in counts if counts[level] <= budget) / 100
+        # By brute force over all rates; where a larger text may have fewer tokens, the next rate at least is over.
+        counts = [
+            counter.count("\n".join(f"Ostra: {one.text}" for one in at_rate(level / 100) if one.text))
+            for level in range(100)
+        ]
+        level = round(done.asked * 100)
+        assert level == 99 or counts[level + 1] > budget
+        if counts == sorted(counts):
+            assert level == max(at for at in range(100) if counts[at] <= budget)
         assert done.steps <= 14
 
 
@@ -272,12 +276,14 @@ def test_texts_that_the_package_stumbles_over(bert):
 
 @needs_package
 def test_cjk_gains_no_blanks(bert):
-    text = "空鈴琴は楽器である。" * 9
-    done = opened("llmlingua2", bert, header=False).compress(QUESTION, documents(text), 5)
+    text = "空鈴琴楽器" * 9
+    counter = trained.counter("wordpiece")  # one token a character, where the regex has one a clause
+    done = opened("llmlingua2", bert, counter, header=False).compress(QUESTION, documents(text), 30)
     runs = done.text.split()
     assert done.text
     assert all(run in text for run in runs)
-    package = opened("llmlingua2", bert, header=False, text="package").compress(QUESTION, documents(text), 30)
+    assert max(map(len, runs)) > 1
+    package = opened("llmlingua2", bert, counter, header=False, text="package").compress(QUESTION, documents(text), 30)
     assert all(len(run) == 1 for run in package.text.split())
 
 
@@ -305,11 +311,14 @@ def test_nothing_outside_is_touched(bert, monkeypatch):
     random.seed(3)
     np.random.seed(3)  # the global state is the point
     torch.manual_seed(3)
+    cudnn = torch.backends.cudnn.deterministic
+    torch.backends.cudnn.deterministic = False
     before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
     opened("llmlingua2", bert).compress(QUESTION, documents(*TEXTS), 30)
     assert (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before
     assert os.environ["PYTHONHASHSEED"] == "7"
     assert torch.backends.cudnn.deterministic is False
+    torch.backends.cudnn.deterministic = cudnn
 
 
 @needs_package
@@ -332,7 +341,8 @@ def test_threads_company_and_earlier_questions_change_nothing(bert):
 @needs_package
 def test_force_digits(bert):
     done = opened("llmlingua2", bert, force_digits=True, header=False).compress(QUESTION, documents(*TEXTS), 25)
-    assert {"1901", "41,500", "41.5", "1944"} <= set(" ".join(one.text for one in done.kept).replace(". ", " ").split())
+    assert re.findall(r"\d+", done.text) == re.findall(r"\d+", " ".join(TEXTS))
+    assert done.asked < 1
 
 
 @needs_package
@@ -410,16 +420,16 @@ def test_the_tokens_noted_are_those_that_the_package_returns(causal, method, opt
     ours = opened(method, causal, **options)
     ours.compress(QUESTION, documents(*texts), 60)
     package = ours._package
-    inner = type(package).__mro__[1]
+    ours_is, inner = type(package).__mro__[:2]
     seen = {}
 
     def listened(self, context, target, **kwargs):
-        result = type(package).__dict__["iterative_compress_prompt"](self, context, target, **kwargs)
+        result = ours_is.iterative_compress_prompt(self, context, target, **kwargs)
         joined = self.tokenizer("\n\n".join(context), add_special_tokens=False)["input_ids"][kwargs["start"] :]
         seen["ids"], seen["joined"], seen["start"] = result[0][0].tolist(), joined, kwargs["start"]
         return result
 
-    again = type("Listened", (type(package),), {"iterative_compress_prompt": listened})
+    again = type("Listened", (ours_is,), {"iterative_compress_prompt": listened})
     package.__class__ = again
     settings = {**ours.settings}
     question = QUESTION if method == "longllmlingua" else ""
