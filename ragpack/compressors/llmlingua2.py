@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ragpack.candidates.snippet import Document, one_line
 from ragpack.compressors.base import Compressed, Compressor
@@ -21,6 +21,9 @@ from ragpack.registry import Value
 from ragpack.tokens import Counter
 
 MODEL = "microsoft/llmlingua-2-bert-base-multilingual-cased-meetingbank"
+
+Foreign: TypeAlias = Any
+"""A tensor, a model, a class: the libraries have no types here."""
 
 LEVELS = 100
 """The package rounds the rate to a whole per cent."""
@@ -75,7 +78,7 @@ class LLMLingua2:
         self.model, self.settings = folder.name, settings
         self.fingerprint = digest([versions(), folder.fingerprint])
         self._counter, self._folder = counter, folder
-        self._package: Any = None
+        self._package: Foreign = None
 
     @property
     def model_calls(self) -> int:
@@ -89,11 +92,11 @@ class LLMLingua2:
         texts = [one_line(documents[index].text) for index in at]
 
         def at_rate(rate: float) -> list[Words]:
-            return [one._replace(document=at[one.document]) for one in self._words(texts, rate)]
+            with sealed(self.name):
+                return [one._replace(document=at[one.document]) for one in self._words(texts, rate)]
 
-        with sealed(self.name):
-            header = bool(self.settings["header"])
-            return fit(self._counter, documents, budget, header=header, levels=LEVELS, at_rate=at_rate)
+        header = bool(self.settings["header"])
+        return fit(self._counter, documents, budget, header=header, levels=LEVELS, at_rate=at_rate)
 
     def _words(self, texts: list[str], rate: float) -> list[Words]:
         if self._package is None:
@@ -123,12 +126,12 @@ class _Memo:
     Texts are padded to 512 by the package: here only to the longest of the batch, and the answer is padded back.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, repair: bool) -> None:  # noqa: ANN401 # the library has no types
+    def __init__(self, model: Foreign, tokenizer: Foreign, repair: bool) -> None:
         self._model, self._tokenizer, self._repair = model, tokenizer, repair
-        self._known: dict[bytes, Any] = {}
+        self._known: dict[bytes, Foreign] = {}
         self.calls = 0
 
-    def __call__(self, input_ids: Any, attention_mask: Any) -> Any:  # noqa: ANN401 # tensors
+    def __call__(self, input_ids: Foreign, attention_mask: Foreign) -> Foreign:
         key = input_ids.cpu().numpy().tobytes() + attention_mask.cpu().numpy().tobytes()
         if key not in self._known:
             if len(self._known) >= MEMO:
@@ -136,7 +139,7 @@ class _Memo:
             self._known[key] = self._ask(input_ids, attention_mask)
         return self._known[key]
 
-    def _ask(self, ids: Any, mask: Any) -> Any:  # noqa: ANN401 # tensors
+    def _ask(self, ids: Foreign, mask: Foreign) -> Foreign:
         import torch
 
         self.calls += 1
@@ -148,7 +151,7 @@ class _Memo:
         output.logits = torch.nn.functional.pad(output.logits.float(), rest)
         return output
 
-    def _own_marks(self, ids: Any, mask: Any) -> Any:  # noqa: ANN401 # tensors
+    def _own_marks(self, ids: Foreign, mask: Foreign) -> Foreign:
         """The model's own first, last and padding token. The package writes BERT's words for them, whatever the
         model; XLM-R's vocabulary does not know these, and they become the unknown token."""
         tokenizer = self._tokenizer
@@ -162,7 +165,7 @@ class _Memo:
 
 
 @functools.cache
-def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
+def _subclass() -> Foreign:
     from llmlingua import PromptCompressor
 
     class Package(PromptCompressor):  # type: ignore[misc] # the package has no types
@@ -172,7 +175,7 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
         """
 
         def __init__(self, folder: Folder, counter: Counter, own_marks: bool) -> None:
-            self.model: Any
+            self.model: Foreign
             self.max_seq_len: int
             set_up(self, folder, counter, "AutoModelForTokenClassification")
             self.use_llmlingua2 = True
@@ -187,7 +190,7 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
 
         def labelled(self, texts: list[str], rate: float, settings: Mapping[str, Value]) -> list[Labelled]:
             """The package's choice at a rate, of the texts that its context filter leaves."""
-            self._chunks: list[Any] = []
+            self._chunks: list[Foreign] = []
             self.compress_prompt_llmlingua2(
                 texts,
                 rate=rate,
@@ -204,7 +207,7 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
                 for which, text, of, said in zip(self._passed, printed, words, labels, strict=True)
             ]
 
-        def _PromptCompressor__chunk_context(self, text: str, chunk_end_tokens: set[str]) -> list[str]:  # noqa: N802
+        def _PromptCompressor__chunk_context(self, text: str, chunk_end_tokens: set[str]) -> list[str]:  # noqa: N802 # same
             """Chunks without a known token are left out: there is nothing to take a percentile of."""
             chunks = super()._PromptCompressor__chunk_context(text, chunk_end_tokens)
             chunks = [
@@ -215,19 +218,19 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
             self._chunks.append(chunks)
             return chunks
 
-        def _PromptCompressor__compress(self, context_list: list[Any], *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401, N802
-            self._passed = [id(chunks) for chunks in context_list]
-            self._result = super()._PromptCompressor__compress(context_list, *args, **kwargs)
+        def _PromptCompressor__compress(self, texts: list[Foreign], **kwargs: Foreign) -> Foreign:  # noqa: N802 # its name
+            self._passed = [id(chunks) for chunks in texts]
+            self._result = super()._PromptCompressor__compress(texts, **kwargs)
             return self._result
 
-        def _PromptCompressor__get_context_prob(self, context_list: list[Any], **kwargs: Any) -> Any:  # noqa: ANN401, N802
+        def _PromptCompressor__get_context_prob(self, texts: list[Foreign], **kwargs: Foreign) -> Foreign:  # noqa: N802 # same
             """A text without a known word has no mean: it is given the lowest, and the others are as they were."""
-            full = [chunks for chunks in context_list if chunks]
+            full = [chunks for chunks in texts if chunks]
             probs, words = super()._PromptCompressor__get_context_prob(full, **kwargs)
             left, said = iter(probs), iter(words)
             return (
-                [next(left) if chunks else 0.0 for chunks in context_list],
-                [next(said) if chunks else [] for chunks in context_list],
+                [next(left) if chunks else 0.0 for chunks in texts],
+                [next(said) if chunks else [] for chunks in texts],
             )
 
     return Package

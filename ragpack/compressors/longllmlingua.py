@@ -8,6 +8,7 @@ from ragpack.compressors.base import Compressor
 from ragpack.compressors.model import open_folder
 from ragpack.compressors.perplexity import Perplexity
 from ragpack.errors import UsageError
+from ragpack.registry import Value
 from ragpack.tokens import Counter
 
 
@@ -20,6 +21,7 @@ def open_compressor(
     compare: bool = True,
     reorder: Literal["sort", "original", "two_stage"] = "sort",
     dynamic: float = 0.3,
+    align: Literal["package", "token"] = "package",
 ) -> Compressor:
     """Tokens that the question makes less surprising, more of documents that make the question likely (LongLLMLingua).
 
@@ -27,10 +29,13 @@ def open_compressor(
     stand in that order (`reorder=sort`), in rank order (`original`), or best at both ends (`two_stage`). `dynamic`
     is how much more of the first is kept than of the last, as a difference of rates. `compare` scores a token by what
     the question changes (contrastive perplexity); without it tokens are scored as LLMLingua does. `filter` drops
-    documents beyond 100 tokens over the target. `model` is a causal language model; there is no default.
+    documents beyond 100 tokens over the target. `align` is llmlingua's. `model` is a causal language model; there is no
+    default.
     """
     if not 0 <= dynamic <= 1:
         raise UsageError(f"policy 'longllmlingua': dynamic={dynamic} is not between 0 and 1")
     folder = open_folder("longllmlingua", model, "ForCausalLM")
-    settings = {"header": header, "filter": filter, "compare": compare, "reorder": reorder, "dynamic": dynamic}
+    settings: dict[str, Value] = {
+        "header": header, "filter": filter, "compare": compare, "reorder": reorder, "dynamic": dynamic, "align": align,
+    }  # fmt: skip
     return Perplexity("longllmlingua", counter, folder, settings)

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ragpack.candidates.snippet import Document, one_line
 from ragpack.compressors.base import Compressed
@@ -21,6 +21,9 @@ from ragpack.errors import DataError
 from ragpack.flow.keys import digest
 from ragpack.registry import Value
 from ragpack.tokens import Counter
+
+Foreign: TypeAlias = Any
+"""A tensor, a model, a class: the libraries have no types here."""
 
 LEVELS = 200
 """A segment has about 200 tokens: a finer rate would name no other token."""
@@ -45,7 +48,7 @@ class Perplexity:
         self.name, self.model, self.settings = name, folder.name, settings
         self.fingerprint = digest([versions(), folder.fingerprint])
         self._counter, self._folder = counter, folder
-        self._package: Any = None
+        self._package: Foreign = None
 
     @property
     def model_calls(self) -> int:
@@ -62,14 +65,15 @@ class Perplexity:
         def at_rate(rate: float) -> list[Words]:
             if asks and not question:
                 raise DataError("longllmlingua: the question is empty", "It ranks by the question: use llmlingua.")
-            if self._package is None:
-                with quiet():
-                    self._package = _subclass()(self._folder, self._counter)
-            return [Words(at[one.text], one.body) for one in self._package.kept(texts, question, rate, self.settings)]
+            with sealed(self.name):
+                if self._package is None:
+                    with quiet():
+                        self._package = _subclass()(self._folder, self._counter)
+                found = self._package.kept(texts, question, rate, self.settings)
+            return [Words(at[one.text], one.body) for one in found]
 
-        with sealed(self.name):
-            header = bool(self.settings["header"])
-            return fit(self._counter, documents, budget, header=header, levels=LEVELS, at_rate=at_rate)
+        header = bool(self.settings["header"])
+        return fit(self._counter, documents, budget, header=header, levels=LEVELS, at_rate=at_rate)
 
 
 class Left(NamedTuple):
@@ -98,13 +102,13 @@ class _Legacy:
     values to unpack`.
     """
 
-    def __init__(self, model: Any) -> None:  # noqa: ANN401 # the library has no types
+    def __init__(self, model: Foreign) -> None:
         self._model = model
         known = inspect.signature(model.forward).parameters
         self._word = "cache" if "cache" in known else "past_key_values"  # its newest name
         self.calls = 0
 
-    def __call__(self, ids: Any, attention_mask: Any, past_key_values: Any, use_cache: bool) -> Any:  # noqa: ANN401
+    def __call__(self, ids: Foreign, attention_mask: Foreign, past_key_values: Foreign, use_cache: bool) -> Foreign:
         from transformers import DynamicCache
 
         self.calls += 1
@@ -118,7 +122,7 @@ class _Legacy:
 
 
 @functools.cache
-def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
+def _subclass() -> Foreign:
     import torch
     from llmlingua import PromptCompressor
 
@@ -126,12 +130,12 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
         """The package's method; the places where it is listened to, or mended, are the methods that it calls."""
 
         def __init__(self, folder: Folder, counter: Counter) -> None:
-            self.model: Any
+            self.model: Foreign
             set_up(self, folder, counter, "AutoModelForCausalLM")
             self.use_llmlingua2 = False
             self.model = _Legacy(self.model)
-            self._losses: dict[bytes, Any] = {}
-            self._ranks: dict[tuple[str, str, str], Any] = {}
+            self._losses: dict[bytes, Foreign] = {}
+            self._ranks: dict[tuple[str, str, str], Foreign] = {}
 
         def kept(self, texts: list[str], question: str, rate: float, settings: Mapping[str, Value]) -> list[Left]:
             """What is left of each text at a rate: a share of the texts' tokens as this model has them."""
@@ -139,6 +143,7 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
             self._used = [*self._order]
             compare, filters = bool(settings.get("compare")), bool(settings["filter"])
             asks = bool(question)
+            self._own = settings["align"] == "token"
             self.compress_prompt(
                 list(texts),
                 question=question,
@@ -167,12 +172,12 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
                 start += len(text) + len("\n\n")
             return found
 
-        def control_context_budget(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        def control_context_budget(self, *args: Foreign, **kwargs: Foreign) -> Foreign:
             result = super().control_context_budget(*args, **kwargs)
             self._used = list(result[2])
             return result
 
-        def iterative_compress_prompt(self, context: list[str], target_token: float, **kwargs: Any) -> Any:  # noqa: ANN401
+        def iterative_compress_prompt(self, context: list[str], target_token: float, **kwargs: Foreign) -> Foreign:
             """The token level: notes where tokens lie in the joined text, and sets a segment that leaves no tail."""
             start = kwargs["start"]
             self._prefix = len(context[0]) + len("\n\n") if start else 0
@@ -185,16 +190,37 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
             self._positions = [*self._gone, *self._now[0].tolist()]
             return result
 
-        def get_compressed_input(self, loss: Any, input_ids: Any, attention_mask: Any, end: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            """What it does to the tokens it does to their positions: the choice looks at losses alone."""
+        def get_compressed_input(
+            self,
+            loss: Foreign,
+            input_ids: Foreign,
+            attention_mask: Foreign,
+            end: Foreign,
+            self_loss: Foreign = None,
+            **kwargs: Foreign,
+        ) -> Foreign:
+            """What it does to the tokens it does to their positions: the choice looks at losses alone.
+
+            The package lays the loss of token j + 1 over token j. With align=token each loss is moved to its own
+            token, and of the losses those of the tokens that are left stay.
+            """
             end = int(end)  # a tensor would be counted down in place
             popped = self._now.shape[1] - input_ids.shape[1]  # beyond the model's length the first ones are set aside
             self._gone += self._now[0, :popped].tolist()
             here = self._now[:, popped:].to(input_ids.device)
-            self._now = super().get_compressed_input(loss, here, attention_mask, end, **kwargs)[0].cpu()
-            return super().get_compressed_input(loss, input_ids, attention_mask, end, **kwargs)
+            seen, alone = (_moved(loss), _moved(self_loss)) if self._own else (loss, self_loss)
+            choose = functools.partial(super().get_compressed_input, seen)
+            self._now = choose(here, attention_mask, end, self_loss=alone, **kwargs)[0].cpu()
+            result = list(choose(input_ids, attention_mask, end, self_loss=alone, **kwargs))
+            if self._own:
+                stays = torch.isin(here[0], self._now[0].to(here.device))
+                result[4] = loss[stays[1 : 1 + len(loss)]]
+                if self_loss is not None:
+                    first = 1 + kwargs["start"]
+                    result[5] = self_loss[stays[first : first + len(self_loss)]]
+            return result
 
-        def get_ppl(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        def get_ppl(self, *args: Foreign, **kwargs: Foreign) -> Foreign:
             """The first pass of the token level sees all of the text, whatever the rate: it is done once.
 
             Its keys and values are thrown away by the package, and so not held here.
@@ -212,8 +238,8 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
             text: str,
             question: str,
             condition_in_question: str = "none",
-            **kwargs: Any,  # noqa: ANN401 # the package's own
-        ) -> Any:  # noqa: ANN401
+            **kwargs: Foreign,
+        ) -> Foreign:
             """Ranks do not depend on the rate either."""
             key = text, question, condition_in_question
             if key not in self._ranks:
@@ -228,6 +254,11 @@ def _subclass() -> Any:  # noqa: ANN401 # a class made of an optional package's
             return sum(start < len(prefix) for start, _ in given["offset_mapping"])
 
     return Package
+
+
+def _moved(losses: Foreign) -> Foreign:
+    """Each loss one place on; the first token, which nothing predicts, stays."""
+    return None if losses is None else losses.new_tensor([float("inf"), *losses[:-1].tolist()])
 
 
 def _make_room(known: dict[Any, Any]) -> None:

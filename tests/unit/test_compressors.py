@@ -410,7 +410,8 @@ def test_perplexity_keeps_every_budget(causal, method, name):
 @needs_package
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("llmlingua", {}), ("llmlingua", {"filter": True}), ("longllmlingua", {}), ("longllmlingua", {"compare": False}),
+    [("llmlingua", {}), ("llmlingua", {"filter": True}), ("llmlingua", {"align": "token"}),
+     ("longllmlingua", {"align": "token"}), ("longllmlingua", {}), ("longllmlingua", {"compare": False}),
      ("longllmlingua", {"reorder": "two_stage", "dynamic": 0.0}), ("longllmlingua", {"filter": True})],
     ids=str,
 )  # fmt: skip
@@ -444,6 +445,33 @@ def test_the_tokens_noted_are_those_that_the_package_returns(causal, method, opt
         monkeypatch.setattr(again, "get_condition_ppl", inner.get_condition_ppl, raising=False)
         assert package.kept(texts, question, rate, settings) == remembered
         monkeypatch.undo()
+
+
+@needs_package
+@pytest.mark.parametrize("align", ["package", "token"])
+def test_the_most_surprising_tokens_stay(causal, align):
+    """One segment, all rates: with transformers alone. What surprises more than the k-th stays, and the last token."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(causal).eval(), AutoTokenizer.from_pretrained(causal)
+    text = TEXTS[0] + " " + TEXTS[2]
+    ids = tokenizer(text, return_tensors="pt")["input_ids"]
+    n = ids.shape[1]
+    assert 40 < n < 200
+    with torch.no_grad():
+        said = torch.log_softmax(model(ids).logits[0, :-1], -1)
+    surprise = (-said[torch.arange(n - 1), ids[0, 1:]]).tolist()  # of tokens 1, 2, …
+    ours = opened("llmlingua", causal, align=align)
+    ours.compress(QUESTION, documents(*TEXTS), 30)
+    for rate in (0.2, 0.5, 0.8):
+        ours._package.kept([text], "", rate, ours.settings)
+        # The package's target: a share of rate n / (n + 3) of all that have a surprise; the last of them goes.
+        ratio = rate * n / (n + 2 + 1)
+        threshold = sorted(surprise, reverse=True)[max(0, int((n - 1) * ratio) - 1)]
+        expected = {at + (align == "token") for at, one in enumerate(surprise) if one > threshold}
+        expected |= {n - 1} | ({0} if align == "token" else set())
+        assert set(ours._package._positions) == expected
 
 
 @needs_package
