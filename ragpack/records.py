@@ -213,6 +213,33 @@ class PackPrompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compression:
+    """How a compressor left out words."""
+
+    method: str
+    """`llmlingua2`, `llmlingua`, `longllmlingua`."""
+    model: str
+    """Model id, or the name of its folder."""
+    fingerprint: str
+    """Of the model's files and the package."""
+    asked: float | None
+    """Rate that the method was asked for: the share to keep, in its own tokens. 1: everything fitted, nothing was
+    compressed; null: no text, or no room for any."""
+    achieved: float | None
+    """`pack.tokens` / `original`; null without any text."""
+    original: int
+    """Tokens of the same documents uncompressed, in the unit of the pack."""
+    steps: int
+    """Rates tried until one fitted."""
+    truncated: bool
+    """Even the smallest rate was over the budget: the tail was cut."""
+    unaligned: int
+    """Documents printed with the package's spacing, since their words were not found in their text."""
+    settings: Raw
+    """Everything that was set, defaults included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pack:
     """What `pack` put into the context."""
 
@@ -240,6 +267,8 @@ class Pack:
     """Every candidate and what became of it (`--explain`)."""
     graph: Raw | None = None
     """Claims, entities and edges that the space `ace` saw (`--explain`)."""
+    compression: Compression | None = None
+    """Where a compressor left out words."""
     key: str | None = None
     """Content key: equal keys, equal contexts."""
 

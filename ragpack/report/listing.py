@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.metrics.answer import PROFILES
@@ -30,6 +31,9 @@ def _policies() -> list[str]:
     found = []
     for name, (_, rule) in policies.POLICIES.items():
         found.append(f"{name} — {_first(load(PACKERS, rule))}")
+        found += _parameters(policies.options_of(name))
+    for name in COMPRESSORS:
+        found.append(f"{name} — {_first(load(COMPRESSORS, name))}")
         found += _parameters(policies.options_of(name))
     return found
 

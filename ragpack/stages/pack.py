@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
 
 from ragpack.candidates.problem import Problem
+from ragpack.compressors.base import Compressor
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.packers.selection import Selection
 from ragpack.readers.prompt import TEMPLATES
 from ragpack.records import Hit, Hits, Packed, Raw, field_names
 from ragpack.stage import Payload, Stage, each
 from ragpack.stages.candidates import Candidates, candidates_of, documents_of, labelled, matcher_of, place
+from ragpack.stages.compress import render_compressed
 from ragpack.stages.explain import explain
 from ragpack.stages.policies import Policy, parse_policies
 from ragpack.stages.render import render
@@ -78,8 +80,13 @@ def open_pack(params: PackParams) -> Stage:
     wanted_budgets = [(budget, None) for budget in params.budgets] + [(limit, whole) for limit in params.prompt_budgets]
     cells = [Cell(policy, budget, whole) for policy in policies for budget, whole in wanted_budgets]
 
+    compressors = {policy.name: policy.compress(counter) for policy in policies if policy.compress}
+
     def pack(record: Hits, wanted: Sequence[int]) -> list[Payload]:
-        return [{"pack": packed} for packed in _pack(record, [cells[at] for at in wanted], counter, params.explain)]
+        return [
+            {"pack": packed}
+            for packed in _pack(record, [cells[at] for at in wanted], counter, compressors, params.explain)
+        ]
 
     def more(record: Hits, at: int) -> object:
         return _more(record, cells[at].policy)
@@ -92,10 +99,16 @@ def open_pack(params: PackParams) -> Stage:
         run=each(pack),
         projection=_projection,
         more=more,
-        cells=tuple(cell.name + " explain" * params.explain for cell in cells),
+        cells=tuple(_canonical(cell, compressors, params.explain) for cell in cells),
         fingerprints={"tokenizer": counter.fingerprint},
         base=_base,
     )
+
+
+def _canonical(cell: Cell, compressors: Mapping[str, Compressor], explained: bool) -> str:
+    """A model counts for its own rows: those of other policies keep their keys."""
+    compressor = compressors.get(cell.policy.name)
+    return cell.name + (f" {compressor.fingerprint}" if compressor else "") + " explain" * explained
 
 
 def _projection(record: Hits) -> object:
@@ -123,7 +136,9 @@ def _base(raw: Raw, record: Hits) -> Raw:
     return {**raw, "hits": orjson.Fragment(orjson.dumps(hits))}
 
 
-def _pack(record: Hits, cells: Sequence[Cell], counter: Counter, explained: bool) -> list[Raw]:
+def _pack(
+    record: Hits, cells: Sequence[Cell], counter: Counter, compressors: Mapping[str, Compressor], explained: bool
+) -> list[Raw]:
     documents = documents_of(record)
     shared: dict[str, Candidates] = {}
     packs = []
@@ -135,7 +150,9 @@ def _pack(record: Hits, cells: Sequence[Cell], counter: Counter, explained: bool
 
         def packed(
             room: int, policy: Policy = policy, problem: Problem = problem, candidates: Candidates = candidates
-        ) -> tuple[Selection, Raw]:
+        ) -> tuple[Selection | None, Raw]:
+            if policy.name in compressors:
+                return None, render_compressed(compressors[policy.name], record.question, candidates, room)
             selection = policy.select(problem, room)
             return selection, render(candidates, selection, room, policy.order)
 

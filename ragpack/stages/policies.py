@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from ragpack.candidates import CANDIDATES
 from ragpack.candidates.problem import Problem
 from ragpack.candidates.relevance import Relevance
 from ragpack.candidates.snippet import Space
+from ragpack.compressors import COMPRESSORS
+from ragpack.compressors.base import Compressor
 from ragpack.errors import UsageError
 from ragpack.packers import PACKERS
 from ragpack.packers.selection import Selection
@@ -88,11 +91,15 @@ class Policy:
     """It is told the gold documents and the answers."""
     scores: bool
     """It looks at the scores of hits."""
+    compress: Callable[..., Compressor] | None = None
+    """counter -> compressor, for a policy that leaves out words; it selects nothing."""
 
 
 @functools.cache
 def options_of(name: str) -> dict[str, Parameter]:
     """The parameters of a policy: its space's, its rule's, then those of preparation and presentation."""
+    if name in COMPRESSORS:
+        return parameters_of(load(COMPRESSORS, name))
     space, rule = POLICIES[name]
     found = parameters_of(load(CANDIDATES, space)) | parameters_of(load(PACKERS, rule))
     # Whole documents are neither scored nor cut: `topk` goes by rank, and `igp` by information gain.
@@ -103,7 +110,9 @@ def options_of(name: str) -> dict[str, Parameter]:
 def parse_policies(texts: Iterable[str]) -> list[Policy]:
     """Read the policies of a command line. Raises `UsageError` for an unknown one, for a value out of range, and
     for the same one twice."""
-    policies = [_policy(parse_spec(text, "policy", POLICIES, options_of)) for text in split_specs(texts)]
+    policies = [
+        _policy(parse_spec(text, "policy", [*POLICIES, *COMPRESSORS], options_of)) for text in split_specs(texts)
+    ]
     names = [policy.name for policy in policies]
     for name in names:
         if names.count(name) > 1:
@@ -112,6 +121,8 @@ def parse_policies(texts: Iterable[str]) -> list[Policy]:
 
 
 def _policy(spec: Spec) -> Policy:
+    if spec.name in COMPRESSORS:
+        return _compression(spec)
     space, rule = POLICIES[spec.name]
     candidates, select = load(CANDIDATES, space), load(PACKERS, rule)
     given = DEFAULTS.get(spec.name, {}) | dict(spec.given)
@@ -133,6 +144,30 @@ def _policy(spec: Spec) -> Policy:
     except ValueError as error:
         raise UsageError(f"policy '{spec}': {error}") from None
     return policy
+
+
+def _compression(spec: Spec) -> Policy:
+    """Relevance, and what is dropped, are those of whole documents."""
+    given = dict(spec.given)
+    opener, candidates = load(COMPRESSORS, spec.name), load(CANDIDATES, "document")
+    of_space = arguments_of(candidates, given)
+    return Policy(
+        # A path belongs to one machine: the record has the folder's name, and the key the fingerprint of its files.
+        str(Spec(spec.name, tuple((key, _shown(key, value)) for key, value in spec.given))),
+        str(Spec("document", tuple(of_space.items()))),
+        functools.partial(candidates, **of_space),
+        prepared(),
+        load(PACKERS, "topk"),
+        order="score",
+        ceiling=False,
+        scores=False,
+        compress=functools.partial(opener, **arguments_of(opener, given)),
+    )
+
+
+def _shown(key: str, value: Value) -> Value:
+    path = Path(str(value)).expanduser()
+    return path.resolve().name if key == "model" and path.is_dir() else value
 
 
 def _try(policy: Policy) -> None:

@@ -11,6 +11,7 @@ import pytest
 import ragpack as package
 from ragpack.candidates import CANDIDATES
 from ragpack.cli import app
+from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
@@ -28,6 +29,7 @@ FAMILIES = {
     "packers": (PACKERS, {"objective", "selection"}),
     "retrievers": (RETRIEVERS, {"corpus"}),
     "readers": (READERS, {"base", "prompt"}),
+    "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "datasets": (DATASETS, {"emit", "entries", "sample"}),
     "statistics": (TABLES, {"bootstrap", "rows"}),
 }
