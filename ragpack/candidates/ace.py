@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Literal, NamedTuple
 
+from ragpack.candidates.duplicates import near_duplicates
 from ragpack.candidates.entities import Kind, entities, key_of, without_parenthesis
 from ragpack.candidates.snippet import Candidate, Document, header_of, one_line
 from ragpack.text import Span, content_terms, words
+
+
+class Node(NamedTuple):
+    """An entity of the graph."""
+
+    name: str
+    """The title, without its parenthesis, or the name as first written."""
+    key: str
+    """What its mentions have in common."""
+    kind: Kind
+    """`title` for titles of hits."""
 
 
 class Source(NamedTuple):
@@ -27,11 +38,11 @@ class Bridge(NamedTuple):
     """An entity over which the graph was expanded."""
 
     entity: int
-    """Its place in `Graph.names`."""
+    """Its place in `Graph.entities`."""
     documents: int
     """Distinct documents with a claim that mentions it."""
     claims: int
-    """Claims that mention it: its degree."""
+    """Claims that mention it."""
 
 
 class Origin(NamedTuple):
@@ -39,44 +50,44 @@ class Origin(NamedTuple):
 
     kind: Literal["question", "bridge", "rank"]
     """`question`: shares a content term or an entity with it; `bridge`: mentions a bridge; `rank`: no claim shares
-    anything with the question, so all stand in rank order."""
+    anything with the question, so all stand there in rank order."""
     entity: int | None = None
-    """The bridge's place in `Graph.names`."""
+    """The place of the bridge in `Graph.entities`."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """Candidates with the edges that led to them."""
+    """The candidates, and the nodes and edges that led to them."""
 
     candidates: list[Candidate]
-    """Claims in canonical order: document, position. A claim is a sentence; `position` is its index."""
+    """Claims in canonical order: document, position. A claim is one sentence; `position` is its index."""
     merged: list[list[Source]]
-    """[candidates] the near-duplicates for which each stands, in canonical order."""
-    names: list[str]
-    """The entities, as first written, in the order of first mention."""
+    """[candidates] the near-duplicates that each stands for, in canonical order."""
+    entities: list[Node]
+    """The titles of the hits, then the entities of their claims in the order of first mention."""
     mentions: list[list[int]]
-    """[candidates] the entities of each claim, ascending: the edges."""
+    """[candidates] edges: the entities that each claim mentions, ascending."""
     bridges: list[Bridge]
     """The entities used for expansion, best-connected first."""
     origin: list[Origin]
-    """[candidates] why each is there; with near-duplicates, the strongest reason among them."""
+    """[candidates] why each is there; the strongest reason among its near-duplicates."""
     cut: int
-    """Claims (near-duplicates not counted) left out because there were more than `nodes`."""
+    """Claims left out because there were more than `nodes`; their near-duplicates are not counted."""
     unconnected: int
-    """Claims that neither touch the question nor mention a bridge."""
+    """Claims left out because they neither touch the question nor mention a bridge."""
 
 
 class _Claim(NamedTuple):
+    """A sentence."""
+
     document: int
     position: int
-    span: Span
     tokens: list[str]
-    mentions: dict[int, None]
-    """Entities in the order of mention."""
+    mentions: list[int]
 
 
 # A claim with one of these speaks of what its page is about.
-_PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|hers|him|its|their|them)\b", re.IGNORECASE)
+_PRONOUNS = frozenset(("he", "she", "it", "they", "his", "her", "hers", "him", "its", "their", "them"))
 
 
 def ace(
@@ -88,170 +99,148 @@ def ace(
     merge: float = 0.8,
     header: bool = True,
 ) -> Graph:
+    """Sentences that share a content term or an entity with the question, and those that mention a *bridge*: one of
+    the `expand` best-connected other entities. Printed as `Title: sentence`, unless `header=false`.
+
+    Source: the `ace` space of "Recall Is Not Enough" (version 1). Its wide setting is nodes=64, expand=8 over 12 hits.
+    Ours, where it is silent:
+
+    - A claim mentions what `entities` finds in it, and the titles of hits that occur in it, capitals or not where they
+      have several words. It mentions its own title if it opens the document or has a pronoun of the third person.
+    - Bridges tie a claim of the question to one that is not: all others would add nothing. An entity of the question is
+      never one: its claims are there already. Best-connected: most documents, then most claims, then the key. A number
+      that is no year or date is too common to be a bridge.
+    - Near-duplicates: Jaccard coefficient of the words of at least `merge`, against the claim that stays. The one of
+      the better-ranked document stays.
+    - Of more than `nodes` claims the first in canonical order stay, as in `chunk`.
+    - If no claim shares anything with the question, all are taken as they are ranked, and `origin` says so.
+
+    O(length of the texts), but for the sorting of bridges and the pairs of claims that share rare words.
+    Raises `ValueError` for a parameter out of range.
+    """
     if expand < 0 or nodes < 1 or not 0 < merge <= 1:
         raise ValueError(
             f"expand={expand}, nodes={nodes}, merge={merge}: expand is at least 0, nodes at least 1, "
             "merge above 0 and at most 1"
         )
-    names, asked, claims = _graph(documents, question)
-    degree = _degrees(claims)
-    terms = set(content_terms(question) or words(question))
-    start = [not terms.isdisjoint(claim.tokens) or not asked.isdisjoint(claim.mentions) for claim in claims]
-    origin: dict[int, Origin] = {at: Origin("question") for at, touched in enumerate(start) if touched}
+    titles = _Titles(documents)
+    found, claims = _claims(documents, titles)
+    touched = _touched(question, titles, found, claims)
     bridges: list[Bridge] = []
-    if not origin:
-        origin = {at: Origin("rank") for at in range(len(claims))}
-    else:
-        bridges = _bridges(claims, start, degree, names)[:expand]
+    if touched:
+        mentioning: defaultdict[int, list[int]] = defaultdict(list)
+        for at, claim in enumerate(claims):
+            for entity in claim.mentions:
+                mentioning[entity].append(at)
+        bridges = _bridges(found, claims, mentioning, touched)[:expand]
+        origin = dict.fromkeys(touched, Origin("question"))
         for bridge in bridges:
-            for at in degree[bridge.entity]:
+            for at in mentioning[bridge.entity]:
                 origin.setdefault(at, Origin("bridge", bridge.entity))
-    order = {bridge.entity: at for at, bridge in enumerate(bridges)}
+    else:
+        origin = dict.fromkeys(range(len(claims)), Origin("rank"))
+    strength = {why: at for at, why in enumerate(dict.fromkeys(origin.values()))}  # in the order of expansion
     chosen = sorted(origin)
-    groups = near_duplicates([claims[at].tokens for at in chosen], merge)
-    kept: list[tuple[int, int, list[int]]] = []
-    for group in groups:
-        members = [chosen[at] for at in group]
-        strength = min((-1 if origin[at].entity is None else order[origin[at].entity], at) for at in members)
-        kept.append((strength[0], members[0], members))
-    kept.sort()
-    cut = len(kept) - nodes
-    left = sorted(kept[:nodes], key=lambda one: one[1])
+    groups = [[chosen[at] for at in group] for group in near_duplicates([claims[at].tokens for at in chosen], merge)]
+    kept = groups[:nodes]
     return Graph(
-        candidates=[_candidate(documents, claims[first], header) for _, first, _ in left],
-        merged=[[Source(claims[at].document, claims[at].span) for at in members[1:]] for _, _, members in left],
-        names=[name for name, _, _ in names],
-        mentions=[sorted(claims[first].mentions) for _, first, _ in left],
+        candidates=[_candidate(documents, claims[group[0]], header) for group in kept],
+        merged=[[_source(documents, claims[at]) for at in group[1:]] for group in kept],
+        entities=found,
+        mentions=[claims[group[0]].mentions for group in kept],
         bridges=bridges,
-        origin=[min((origin[at] for at in members), key=lambda one: -1 if one.entity is None else order[one.entity]) for _, _, members in left],
-        cut=max(cut, 0),
+        origin=[min((origin[at] for at in group), key=strength.__getitem__) for group in kept],
+        cut=len(groups) - len(kept),
         unconnected=len(claims) - len(chosen),
     )
 
 
-import os
-V = dict(a.split("=") for a in os.environ.get("ACE","").split(",") if a)
+class _Titles:
+    """The titles of the hits, to be found in claims and in the question."""
 
-def _graph(documents, question):
-    titles = [without_parenthesis(document.title) for document in documents]
-    keys = [key_of(title) for title in titles]
-    known = set(keys)
-    names = []
-    index = {}
-    def node(key, name, kind):
-        at = index.get(key)
-        if at is None:
-            at = index[key] = len(names)
-            names.append([name, kind, key])
-        return at
-    sequences = defaultdict(list)
-    for title, key in zip(titles, keys):
-        if not key: continue
-        seq = words(title)
-        if len(seq) > 1 and seq[0] in ("the", "a", "an"): seq = seq[1:]
-        if len(seq) > 1:
-            sequences[seq[0]].append((seq, key, title))
+    def __init__(self, documents: Sequence[Document]) -> None:
+        names = [without_parenthesis(document.title.strip()) for document in documents]
+        self.keys = [key_of(name) for name in names]
+        """[documents] each one's key, or nothing."""
+        first = dict(reversed(list(zip(self.keys, names, strict=True))))
+        self.nodes = [Node(first[key], key, "title") for key in dict.fromkeys(self.keys) if key]
+        self.known = frozenset(node.key for node in self.nodes)
+        self._beginning: defaultdict[str, list[tuple[list[str], str]]] = defaultdict(list)
+        for node in self.nodes:
+            sequence = words(node.name)
+            if sequence[0] in ("the", "a", "an"):
+                del sequence[0]
+            if len(sequence) > 1:  # one word alone may be a common word: its capital must say that it is a name
+                self._beginning[sequence[0]].append((sequence, node.key))
+
+    def within(self, tokens: Sequence[str]) -> list[str]:
+        """The keys of titles of several words that occur in these, in the order of the hits' first words."""
+        found: list[str] = []
+        if self._beginning.keys().isdisjoint(tokens):
+            return found
+        for at, token in enumerate(tokens):
+            for sequence, key in self._beginning.get(token, ()):
+                if tokens[at : at + len(sequence)] == sequence:
+                    found.append(key)
+        return found
+
+
+def _claims(documents: Sequence[Document], titles: _Titles) -> tuple[list[Node], list[_Claim]]:
+    """Nodes of both kinds; the edges are in the claims."""
+    nodes = list(titles.nodes)
+    place = {node.key: at for at, node in enumerate(nodes)}
     claims = []
-    titlekeys = {}
-    for d, document in enumerate(documents):
-        found = entities(document.text, document.sentences, known=known)
-        own = None
-        if keys[d]:
-            own = node(keys[d], titles[d], "title")
-            titlekeys[own] = d
-        it = 0
-        for p, span in enumerate(document.sentences):
-            body = document.text[span[0]:span[1]]
+    for number, document in enumerate(documents):
+        found = entities(document.text, document.sentences, known=titles.known)
+        starts = [one.span[0] for one in found]
+        own = titles.keys[number]
+        for position, (start, end) in enumerate(document.sentences):
+            body = document.text[start:end]
             tokens = words(body)
-            m = {}
-            while it < len(found) and found[it].span[0] < span[1]:
-                e = found[it]; it += 1
-                m[node(e.key, e.name, e.kind)] = None
-            for first in sequences.keys() & tokens:
-                for seq, key, title in sequences[first]:
-                    i = -1
-                    while True:
-                        try: i = tokens.index(first, i + 1)
-                        except ValueError: break
-                        if tokens[i:i+len(seq)] == seq:
-                            m[node(key, title, "title")] = None
-                            break
-            mode = V.get("own", "pron")
-            if own is not None and (p == 0 or mode == "all" or (mode == "pron" and _PRONOUN.search(body)) or (mode=="start" and _PRONOUN.match(body))):
-                m[own] = None
-            claims.append(_Claim(d, p, span, tokens, m))
-    asked = set()
-    q = entities(question, [(0, len(question))], known=known)
-    for e in q:
-        if e.key in index: asked.add(index[e.key])
-    qt = words(question)
-    for first in sequences.keys() & set(qt):
-        for seq, key, title in sequences[first]:
-            for i, t in enumerate(qt):
-                if t == first and qt[i:i+len(seq)] == seq: asked.add(index[key])
-    if V.get("alias"):
-        last = defaultdict(set)
-        for at,(n,k,key) in enumerate(names):
-            if k in ("name","title") and " " in key: last[key.split()[-1]].add(at)
-        al = {index[w]: next(iter(s)) for w,s in last.items() if len(s)==1 and w in index}
-        if al:
-            asked |= {al[a] for a in asked if a in al}
-            for c in claims:
-                for a in [a for a in c.mentions if a in al]: c.mentions[al[a]]=None
-    for at in titlekeys: names[at][1]="title*"
-    return names, asked, claims
+            mentions = {place[key] for key in titles.within(tokens)}
+            for one in found[bisect_left(starts, start) : bisect_left(starts, end)]:
+                if one.key not in place:
+                    place[one.key] = len(nodes)
+                    nodes.append(Node(one.name, one.key, one.kind))
+                mentions.add(place[one.key])
+            if own and (position == 0 or not _PRONOUNS.isdisjoint(tokens)):
+                mentions.add(place[own])
+            claims.append(_Claim(number, position, tokens, sorted(mentions)))
+    return nodes, claims
 
-def _degrees(claims):
-    degree = defaultdict(list)
-    for at, c in enumerate(claims):
-        for e in c.mentions: degree[e].append(at)
-    return degree
 
-def _bridges(claims, start, degree, names):
-    out = []
-    kinds = V.get("kinds","nonum")
-    for e, at in degree.items():
-        k = names[e][1]
-        if kinds == "nonum" and k == "number": continue
-        if kinds == "noyear" and k in ("number","year"): continue
-        if kinds == "names" and k in ("number","year","date"): continue
-        if all(start[i] for i in at) or not any(start[i] for i in at): continue
-        docs = len({claims[i].document for i in at})
-        b = Bridge(e, docs, len(at))
-        o = V.get("order","docs")
-        if o == "docs": s = (-docs, -len(at))
-        elif o == "title": s = (k != "title*", -docs, -len(at))
-        elif o == "starts": s = (-sum(start[i] for i in at), -docs)
-        elif o == "rare": s = (k != "title*", docs == 1, docs, -len(at))
-        elif o == "startdocs": s = (-len({claims[i].document for i in at if start[i]}), -docs,-len(at))
-        out.append((s, names[e][2], b))
-    out.sort()
-    return [b for _, _, b in out]
+def _touched(question: str, titles: _Titles, nodes: Sequence[Node], claims: Sequence[_Claim]) -> list[int]:
+    """The claims that share a content term or an entity with the question. Without a content term every word is one."""
+    tokens = words(question)
+    keys = {one.key for one in entities(question, [(0, len(question))], known=titles.known)}
+    keys.update(titles.within(tokens))
+    asked = {at for at, node in enumerate(nodes) if node.key in keys}
+    terms = set(content_terms(question) or tokens)
+    return [
+        at
+        for at, claim in enumerate(claims)
+        if not terms.isdisjoint(claim.tokens) or not asked.isdisjoint(claim.mentions)
+    ]
 
-def _candidate(documents, claim, header):
+
+def _bridges(
+    nodes: Sequence[Node], claims: Sequence[_Claim], mentioning: Mapping[int, Sequence[int]], touched: Sequence[int]
+) -> list[Bridge]:
+    """The entities that tie a claim of the question to another one, best-connected first."""
+    start = frozenset(touched)
+    found = []
+    for entity, at in mentioning.items():
+        if nodes[entity].kind != "number" and 0 < sum(one in start for one in at) < len(at):
+            found.append(Bridge(entity, len({claims[one].document for one in at}), len(at)))
+    return sorted(found, key=lambda one: (-one.documents, -one.claims, nodes[one.entity].key))
+
+
+def _candidate(documents: Sequence[Document], claim: _Claim, header: bool) -> Candidate:
     document = documents[claim.document]
-    return Candidate(claim.document, claim.position, claim.span, header_of(document.title) if header else "", one_line(document.text[claim.span[0]:claim.span[1]]))
+    span = document.sentences[claim.position]
+    body = one_line(document.text[span[0] : span[1]])
+    return Candidate(claim.document, claim.position, span, header_of(document.title) if header else "", body)
 
 
-def near_duplicates(texts: Sequence[Sequence[str]], merge: float) -> list[list[int]]:
-    return [[i] for i in range(len(texts))] if V.get("nomerge") else _nd(texts, merge)
-
-def _nd(texts, merge):
-    sets = [frozenset(text) for text in texts]
-    count = Counter(t for s in sets for t in s)
-    groups = []
-    index = defaultdict(list)
-    for at, s in enumerate(sets):
-        n = len(s)
-        prefix = sorted(s, key=lambda t: (count[t], t))[: n - ceil(merge * n - 1e-9) + 1]
-        home = None
-        for g in sorted({g for t in prefix for g in index[t]}):
-            other = sets[groups[g][0]]
-            both = len(s & other)
-            if both >= merge * (n + len(other) - both):
-                home = g; break
-        if home is not None:
-            groups[home].append(at); continue
-        for t in prefix: index[t].append(len(groups))
-        groups.append([at])
-    return groups
+def _source(documents: Sequence[Document], claim: _Claim) -> Source:
+    return Source(claim.document, documents[claim.document].sentences[claim.position])

@@ -7,6 +7,7 @@ script without (CJK, Thai, Arabic) gives quoted titles, years and numbers only. 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -54,6 +55,7 @@ _W = r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf9
 # A word may begin with any letter but a-z: that it is a capital, and no é, is asked of Python, which knows Unicode.
 _TOKEN = re.compile(rf"((?<!{_W})(?<!{_W}['’-])(?![\d_a-z]){_W}+(?:['’&/-]{_W}+)*)|{NUMBER}")
 _QUOTED = re.compile(r'"(?=\S)([^"\n]{1,100})"|[“„«]([^“”„«»\n]{1,100})[”“»]|[『《「]([^『』《》「」\n]{1,60})[』》」]')
+_INITIALS = re.compile(r"(?<=\b[^\W\d_]) (?=[^\W\d_]\b)")
 _PARENTHESIS = re.compile(r"\s*\([^()]*\)\s*$")
 
 
@@ -72,9 +74,10 @@ def entities(text: str, sentences: Sequence[Span], *, known: Container[str] = ()
     [('1980-05-03', 'date'), ('1980', 'year'), ('bbc', 'acronym'), ('bank of orrel', 'title')]
     """
     found = _titles(text)
-    taken = [one.span for one in found]
+    ends = [one.span[1] for one in found]
+    starts = [one.span[0] for one in found]
     for one in dates(text):
-        if not any(one.span[0] < end and start < one.span[1] for start, end in taken):
+        if bisect_right(ends, one.span[0]) == bisect_left(starts, one.span[1]):  # no title lies over it
             found.append(Entity(text[slice(*one.span)], one.key, one.span, one.kind))
     found += _names(text, sentences, known, sorted(one.span for one in found))
     return sorted(found, key=lambda one: (one.span[0], -one.span[1]))
@@ -86,6 +89,8 @@ def key_of(name: str) -> str:
     >>> key_of("J.R.R. Tolkien"), key_of("the U.S."), key_of("The Who"), key_of("Dr. Vale’s")
     ('jrr tolkien', 'us', 'the who', 'vale')
     """
+    if name.isascii() and name.isalnum():
+        return name.lower()
     name = _unpossessed(name)
     found = words(name.replace(".", "") if "." in name else name)
     if len(found) > 1:
@@ -93,17 +98,10 @@ def key_of(name: str) -> str:
             found[0] in ("the", "a", "an") and (len(found) > 2 or found[1] not in STOP_WORDS)
         ):
             del found[0]
-        joined: list[str] = []
-        initials = False
-        for word in found:
-            single = len(word) == 1 and word.upper() != word  # a letter with case: no digit, no 東
-            if single and initials:
-                joined[-1] += word
-            else:
-                joined.append(word)
-            initials = single
-        found = joined
-    return " ".join(found)
+    key = " ".join(found)
+    if len(found) > 1 and min(map(len, found)) == 1:
+        key = _INITIALS.sub("", key)
+    return key
 
 
 def without_parenthesis(title: str) -> str:
@@ -124,11 +122,12 @@ def _titles(text: str) -> list[Entity]:
     found = []
     for match in _QUOTED.finditer(text):
         group = match.lastindex or 1
-        inner = match[group].rstrip(" ,.;:")
+        inner = match[group].rstrip(" ,.;:\t\u00a0\u3000")
+        start = match.start(group) + len(inner) - len(inner.lstrip())
+        inner = inner.strip()
         speech = "。" in inner if group == 3 else not _in_title_case(inner.split())
         key = "" if speech else key_of(inner)
         if key:
-            start = match.start(group)
             found.append(Entity(inner, key, (start, start + len(inner)), "title"))
     return found
 
@@ -177,9 +176,11 @@ def _runs(text: str, sentences: Sequence[Span], taken: Sequence[Span]) -> Iterat
             block += 1
         inside = blocks[block][0] < end
         over = start >= ends[at]
-        if parts and (over or inside or not _joined(text[parts[-1].end : start], parts[-1].word, word)):
-            yield _Run(begin, parts)
-            parts = []
+        if parts:
+            last = parts[-1]
+            if over or inside or not _joined(text[last.end : start], last.word, word):
+                yield _Run(begin, parts)
+                parts = []
         while start >= ends[at]:
             begin = ends[at]
             at += 1
@@ -219,7 +220,7 @@ def _names(text: str, sentences: Sequence[Span], known: Container[str], taken: S
     found: list[Entity] = []
     waiting: list[Entity] = []
     seen: set[str] = set()  # first and last words of the names within sentences
-    lower = frozenset(text.split())  # asked for words in lower case; the few beside a comma are not worth a search
+    lower = frozenset(text.replace(",", " ").replace(".", " ").split())  # asked for words in lower case
     for begin, parts in _runs(text, sentences, taken):
         initial = _is_initial(text, begin, parts[0].start)
         at = _function_words(parts, initial, lower)
@@ -254,7 +255,7 @@ def _name(text: str, parts: Sequence[_Part]) -> Entity | None:
     if len(parts) == 1 and (first.lower() in MONTHS or first.lower() in _DAYS):
         return None
     start, end = parts[0].start, parts[-1].end
-    initials = all(len(part.word) == 1 for part in parts)
+    initials = len(first) == 1 and all(len(part.word) == 1 for part in parts)
     if initials and len(parts) > 1 and text[end : end + 1] == ".":
         end += 1  # the last dot of `U.S.`
     name = text[start:end]
@@ -289,4 +290,4 @@ def _function_words(parts: Sequence[_Part], initial: bool, lower: Container[str]
 
 def _is_function(word: str) -> bool:
     """A stop word, or one with an ending as in I'm."""
-    return word in STOP_WORDS or re.split("['’]", word, maxsplit=1)[0] in STOP_WORDS
+    return word in STOP_WORDS or word.replace("’", "'").partition("'")[0] in STOP_WORDS
