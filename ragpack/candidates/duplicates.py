@@ -26,13 +26,13 @@ def near_duplicates(texts: Sequence[Sequence[str]], merge: float) -> list[list[i
     groups: list[list[int]] = []
     having: defaultdict[str, list[int]] = defaultdict(list)  # word -> groups whose first text has it in its prefix
     for at, one in enumerate(sets):
-        # Subtle: 0.8 · 5 may be a bit above 4; a prefix too long costs time, one too short a pair.
+        # Subtle: 0.56 · 25 is a bit above 14 in binary; a prefix too long costs time, one too short a pair.
         length = len(one) - ceil(merge * len(one) - 1e-9) + 1 if one else 0
         prefix = sorted(one, key=place.__getitem__)[:length]
         for group in sorted({group for word in prefix for group in having[word]}):
             other = sets[groups[group][0]]
             both = len(one & other)
-            if both >= merge * (len(one) + len(other) - both):
+            if both / (len(one) + len(other) - both) >= merge:
                 groups[group].append(at)
                 break
         else:

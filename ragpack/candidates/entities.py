@@ -239,7 +239,7 @@ def _names(text: str, sentences: Sequence[Span], known: Container[str], taken: S
             found.append(one)
             if not alone:
                 seen.update((parts[at].word.lower(), parts[-1].word.lower()))
-    return found + [one for one in waiting if one.key in seen and one.key not in lower]
+    return found + [one for one in waiting if one.key in seen]
 
 
 def _number(text: str, part: _Part) -> Entity:

@@ -74,6 +74,21 @@ def test_expand():
     assert [graph.entities[one.entity].name for one in graph.bridges] == ["Ida Vale"]
 
 
+def test_documents_count_more_than_claims():
+    hits = [
+        document("", "tern, by Ida with NATO", "a NATO fleet", "a NATO ship", "a NATO port"),
+        document("", "an Ida boat"),
+    ]
+    graph = ace(hits, "tern")
+    assert [(graph.entities[one.entity].name, one.documents, one.claims) for one in graph.bridges] == [
+        ("Ida", 2, 2), ("NATO", 1, 4)]  # fmt: skip
+
+
+def test_of_titles_with_one_key_the_first_names_the_node():
+    graph = ace([document("The Bell", "a bell"), document("Bell (town)", "a bell there")], "bell")
+    assert graph.entities == [Node("The Bell", "bell", "title")]
+
+
 def test_the_first_nodes_stay():
     graph = ace(HITS, QUESTION, nodes=3)
     assert places(graph) == [(0, 0), (0, 1), (1, 0)]

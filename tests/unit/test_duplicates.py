@@ -37,9 +37,12 @@ def test_no_chain():
 
 
 def test_the_threshold_itself_counts():
-    # 4 of 5 words: exactly 0.8, which in binary is a bit more than 4 / 5 of 5
     assert near_duplicates([list("abcde"), list("abcd")], 0.8) == [[0, 1]]
     assert near_duplicates([list("abcde"), list("abcd")], 0.81) == [[0], [1]]
+    # 14 of 25 words. In binary 0.56 · 25 is above 14: rounded up, the prefix would end before a common word.
+    long = list("abcdefghijklmnopqrstuvwxy")
+    assert 0.56 * 25 > 14
+    assert near_duplicates([long, long[:14]], 0.56) == [[0, 1]]
 
 
 def test_texts_without_words_stay():

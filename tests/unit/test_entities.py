@@ -26,6 +26,7 @@ def keys(text):
         # the beginning of a sentence
         ("Bells rang.", []),
         ("Bells rang in Orrel. Orrel slept.", [("Orrel", "name"), ("Orrel", "name")]),
+        ("Bells Vale rang. Bells slept.", [("Bells Vale", "name")]),
         ("Orrel slept. Bells rang in Orrel.", [("Orrel", "name"), ("Orrel", "name")]),
         ("Copper is red. They mined copper, with Copper as a sign.", [("Copper", "name")]),  # `copper` is a word here
         ("Ida Vale sang.", [("Ida Vale", "name")]),
@@ -87,6 +88,11 @@ def test_initials_of_other_scripts():
 def test_a_run_goes_over_a_line_end_but_no_blank_line():
     text = "by Ida\nVale\n\nOrrel"
     assert [one.name for one in entities(text, [(0, len(text))])] == ["Ida\nVale", "Orrel"]
+
+
+def test_a_run_ends_with_its_sentence():
+    text = "with vitamin C. Orrel Bay slept"
+    assert [one.name for one in entities(text, [(0, 15), (16, 31)])] == ["Orrel Bay"]
 
 
 def test_a_known_key_is_a_name_where_it_begins_a_sentence():
