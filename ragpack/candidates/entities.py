@@ -94,10 +94,8 @@ def key_of(name: str) -> str:
     name = _unpossessed(name)
     found = words(name.replace(".", "") if "." in name else name)
     if len(found) > 1:
-        if found[0] in _HONORIFICS or (
-            found[0] in ("the", "a", "an") and (len(found) > 2 or found[1] not in STOP_WORDS)
-        ):
-            del found[0]
+        article = found[0] in ("the", "a", "an") and (len(found) > 2 or found[1] not in STOP_WORDS)
+        del found[: article or found[0] in _HONORIFICS]
     key = " ".join(found)
     if len(found) > 1 and min(map(len, found)) == 1:
         key = _INITIALS.sub("", key)

@@ -87,8 +87,8 @@ def dates(text: str) -> list[Quantity]:
 def quantity(text: str, start: int, end: int) -> Quantity:
     """The number at [start, end), as `NUMBER` found it. 1000 to 2099 without currency or unit is a year, `1990s` too.
 
-    >>> [quantity(one, 0, len(one)).key for one in ("1,200,000", "3.50 kilometres", "$4 million", "007", "1990s", "4th")]
-    ['1200000', '3.50 km', '$4 million', '7', '1990s', '4th']
+    >>> [quantity(one, 0, len(one)).key for one in ("1,200,000", "3.50 metres", "$4 million", "007", "1990s", "4th")]
+    ['1200000', '3.50 m', '$4 million', '7', '1990s', '4th']
     """
     match = _PARTS.fullmatch(text, start, end)
     assert match is not None, text[start:end]

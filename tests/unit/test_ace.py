@@ -1,5 +1,7 @@
 """The claim/entity graph: one by hand, the edges one by one, and what holds of every graph."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -235,5 +237,5 @@ def test_more_entities_only_add(pages, question):
         {(one.document, one.span) for one in graph.candidates} | {tuple(a) for b in graph.merged for a in b}
         for graph in graphs
     ]
-    for fewer, more in zip(sources, sources[1:], strict=False):
+    for fewer, more in pairwise(sources):
         assert fewer <= more
