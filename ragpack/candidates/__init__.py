@@ -7,4 +7,5 @@ space gets the same candidates, scores and costs. To add one: one file, one line
 CANDIDATES: dict[str, str] = {
     "document": "ragpack.candidates.document:document",
     "chunk": "ragpack.candidates.chunk:chunk",
+    "ace": "ragpack.candidates.ace:ace",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ragpack.text import Span
@@ -49,8 +49,8 @@ class Space(NamedTuple):
     """The candidates of one question, in canonical order: document, then position."""
 
     candidates: list[Candidate]
-    graph: Mapping[str, Any] | None = None
-    """What the space saw, for `--explain`."""
+    graph: Callable[[], Mapping[str, Any]] | None = None
+    """Gives what the space saw, for `--explain`."""
 
 
 def header_of(title: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -36,8 +36,8 @@ class Candidates:
     """A document's title is printed once, before all of its snippets, which share its line."""
     terms: Sequence[str]
     """The question's content terms: the columns of `problem.terms`."""
-    graph: Mapping[str, Any] | None = None
-    """What the space saw, for `--explain`."""
+    graph: Callable[[], Mapping[str, Any]] | None = None
+    """Gives what the space saw, for `--explain`."""
     inside: dict[str, int] = field(default_factory=dict)
     """Tokens of lines with their line end; policies often print the same ones."""
     counted: dict[str, int] = field(default_factory=dict)

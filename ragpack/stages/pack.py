@@ -169,7 +169,7 @@ def _pack(
         if explained:
             pack["explain"] = explain(candidates, selection, pack["snippets"])
             if candidates.graph is not None:
-                pack["graph"] = candidates.graph
+                pack["graph"] = candidates.graph()
         packs.append(pack)
     return packs
 

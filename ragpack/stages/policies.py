@@ -27,7 +27,11 @@ from ragpack.registry import Parameter, Spec, Value, arguments_of, load, paramet
 
 POLICIES: dict[str, tuple[str, str]] = {
     "topk": ("document", "topk"),
-    **{f"{space}_{rule}": (space, rule) for space in ("chunk",) for rule in ("packed", "focused", "mmr", "submod")},
+    **{
+        f"{space}_{rule}": (space, rule)
+        for space in ("chunk", "ace")
+        for rule in ("packed", "focused", "mmr", "submod")
+    },
     "ragpack": ("chunk", "bridge"),
     "igp": ("document", "igp"),
     "gold": ("chunk", "gold"),
