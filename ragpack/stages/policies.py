@@ -25,6 +25,8 @@ from ragpack.packers import PACKERS
 from ragpack.packers.selection import Selection
 from ragpack.registry import Parameter, Spec, Value, arguments_of, load, parameters_of, parse_spec, split_specs
 
+FACTORS = ("chunk", "ace"), ("packed", "focused", "mmr", "submod")
+"""Spaces and rules of the papers' factorial design."""
 POLICIES: dict[str, tuple[str, str]] = {
     "topk": ("document", "topk"),
     **{

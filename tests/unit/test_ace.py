@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragpack.candidates.ace import Bridge, Node, Origin, Source, ace
+from ragpack.candidates.ace import Bridge, Node, Origin, Source
+from ragpack.candidates.ace import graph_of as ace
 from ragpack.candidates.chunk import chunk
 from ragpack.candidates.entities import entities
 from ragpack.candidates.snippet import Document
