@@ -12,7 +12,7 @@ from ragpack.candidates.problem import Problem
 from ragpack.packers import PACKERS
 from ragpack.packers.focused import focused
 from ragpack.packers.mmr import mmr
-from ragpack.packers.objective import Objective, Parts
+from ragpack.packers.objective import Objective, Parts, State
 from ragpack.packers.packed import packed
 from ragpack.packers.submod import submod
 from ragpack.registry import load, parameters_of
@@ -158,16 +158,22 @@ def test_running_gains_are_differences_of_values(
     problem: Problem, weights: Parts, alpha: float, data: st.DataObject
 ) -> None:
     objective = Objective(problem, weights, alpha)
-    state = objective.start()
-    first = objective.gains(state)
+    state = State(objective)
+    first = state.gains()
     inside: list[int] = []
     for i in data.draw(st.permutations(range(problem.n))):
-        gains, value = objective.gains(state), objective.value(inside)
+        bounds, gains, value = state.bounds(), state.gains(), objective.value(inside)
+        assert (gains <= bounds).all()
         for j in set(range(problem.n)) - set(inside):
             assert gains[j] == pytest.approx(objective.value([*inside, j]) - value, abs=1e-12)
-        objective.add(state, i)
+            assert state.gain(j) == gains[j]  # alone and in the product: the same bits
+        twin = state.copy()
+        twin.add(i)
+        assert (state.gains() == gains).all()  # a copy leaves nothing to the state it came from
+        state.add(i)
         inside.append(i)
-    assert (objective.gains(objective.start()) == first).all()  # one search leaves nothing to the next
+    assert (State(objective).gains() == first).all()  # one search leaves nothing to the next
+    assert objective.whole == pytest.approx(objective.value(inside), abs=1e-12)
 
 
 @settings(max_examples=200, deadline=None)  # brute force: slow on a busy machine
