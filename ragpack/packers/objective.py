@@ -78,8 +78,10 @@ class Objective:
             limit = self._saturation
             scale = _ratio(weights.cov, float(limit.sum())) / self.unit
             # Clipped before it is scaled: with an alpha near 0 the scaled similarity would overflow.
-            supply.append(np.rint(np.minimum(problem.similarity, limit) * scale))
-            demand.append(np.rint(limit * scale))
+            for shares, part in ((supply, np.minimum(problem.similarity, limit)), (demand, limit)):
+                units: Floats = part * scale
+                np.rint(units, out=units)
+                shares.append(units)
         if weights.qry and (q := problem.terms.shape[1]):
             share = float(np.rint(weights.qry / q / self.unit))
             supply.append(problem.terms * share)
@@ -163,10 +165,10 @@ class State:
 
     def gain(self, i: int) -> float:
         """What candidate i would add now: the same bits as in `gains`. O(m)."""
-        given = float(np.minimum(self._supply[i], self._demand).dot(self._ones))
-        self._given[i] = given
-        self.evaluations += 1
-        return float(self._base[i]) + given * self._objective.unit
+        if len(self._demand):
+            self._given[i] = np.minimum(self._supply[i], self._demand).dot(self._ones)
+            self.evaluations += 1
+        return float(self._base[i] + self._given[i] * self._objective.unit)
 
     def add(self, i: int) -> None:
         """Put candidate i into the set."""
