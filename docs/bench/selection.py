@@ -38,7 +38,7 @@ import numpy as np
 
 SIZES = (20, 50, 100, 200)
 BUDGETS = (160, 2000)
-PROBLEMS = 7
+PROBLEMS = 1
 GOALS = {"submodlib naive": 5, "submodlib lazy": 5, "apricot": 100, "langchain": 5, "llamaindex": 5}
 
 

@@ -25,10 +25,15 @@ def fill_bound(
     6.0
     """
     price = np.maximum(cost, FREE)
-    order = (-gains / price).argsort(axis=1)
-    price, sorted_gains = price[order], np.take_along_axis(gains, order, axis=1)
-    room_before = capacity - (np.cumsum(price, axis=1) - price)
-    fill = (sorted_gains * np.clip(room_before / price, 0.0, 1.0)).sum(axis=1)
+    density = gains / -price
+    order = density.argsort(axis=1)
+    price, sorted_gains = price[order], gains[np.arange(len(gains))[:, None], order]
+    room = capacity - price.cumsum(axis=1)
+    room += price  # before each one
+    room /= price
+    np.minimum(np.maximum(room, 0.0, out=room), 1.0, out=room)
+    room *= sorted_gains
+    fill = room.sum(axis=1)
     if cap:
         fill = np.minimum(fill, np.sort(gains, axis=1)[:, -cap:].sum(axis=1))
     return float((values + fill).min())

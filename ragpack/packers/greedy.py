@@ -3,7 +3,7 @@
 Each leaves a `Path`: the sets that it went through, with what it knew of each. That is what `bound` needs.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,14 @@ from ragpack.packers.selection import TIE, first_best
 class Path:
     """The sets that a search went through, from the empty one."""
 
-    chosen: list[int] = field(default_factory=list)
-    gains: list[float] = field(default_factory=list)
+    chosen: list[int]
+    gains: list[float]
     """What each one added when it was taken."""
-    values: list[float] = field(default_factory=lambda: [0.0])
+    values: list[float]
     """[t] F of each set, t = len(chosen) + 1."""
-    trail: list[Floats] = field(default_factory=list)
-    """[t] arrays [n]: at least what each candidate adds to that set; 0 for what is in it, and for what fits nowhere."""
-    evaluations: int = 0
+    trail: Floats
+    """[t, n] at least what each candidate adds to that set; 0 for what is in it, and for what fits nowhere."""
+    evaluations: int
     """How many times the gain of a candidate was counted."""
 
     @property
@@ -46,69 +46,79 @@ def greedy(
     or there are `cap` of them (0: no cap). `costs` is used up. `among` [n] restricts it to some candidates.
 
     lazy: gains never grow, so an old one is an upper bound, and a candidate whose bound per token is below the best
-    that was counted in this step need not be counted (Minoux 1978). Bounds are sorted by one argmax a time and not in
-    a heap: costs change where a document's header has been paid, so all ratios are made anew in each step, which
-    is one division of arrays. The path is the same to the last bit as without `lazy`; only its trail is looser.
+    that was counted in this step need not be counted (Minoux 1978). Bounds are not kept in a heap: costs change where
+    a document's header has been paid, so all ratios are made anew in each step, which is one division of arrays. The
+    path is the same to the last bit as without `lazy`; only its trail is looser.
     """
-    state, path = State(objective), Path()
-    fits = costs.fits()
-    outside = fits if among is None else fits & among
-    gains = state.bounds()  # of the empty set these are the gains
-    gains *= outside
+    state = State(objective)
+    feasible = costs.fits() if among is None else costs.fits() & among
     # Costs relative to the cheapest keep gain per token of order 1, where TIE has its meaning. A snippet that
-    # costs nothing counts as one token, so that its ratio stays finite.
-    cheapest = max(1, int(costs.now.min()))
-    price: Floats | float = np.maximum(costs.now, 1) / cheapest if per_token else 1.0
+    # costs nothing counts as one token, so that its ratio stays finite. Whatever is not to be taken is infinitely dear.
+    cheapest, dearest = max(1, int(costs.now.min())), int(costs.now.max())
+    inside: list[int] = []
 
-    while not cap or len(path.chosen) < cap:
-        open_now = outside & costs.fits()
-        scores = gains / price
-        scores[~open_now] = -1.0
-        i = _lazy_best(state, gains, scores, price) if lazy and path.chosen else first_best(scores)
-        gain = float(gains[i])
-        if not open_now[i] or gain <= TIE:
+    def prices() -> Floats:
+        price: Floats = np.maximum(costs.now, 1) / cheapest if per_token else np.ones(len(feasible))
+        price[~feasible] = np.inf
+        price[inside] = np.inf
+        return price
+
+    price = prices()
+    gains, trail, taken, values = state.bounds(), [], [], [0.0]  # of the empty set the bounds are the gains
+    while True:
+        trail.append(gains)
+        if len(inside) == cap > 0:
             break
-        path.trail.append(gains)
-        path.chosen.append(i)
-        path.gains.append(gain)
-        path.values.append(path.values[-1] + gain)
+        scores = gains / price
+        i = _lazy_best(state, gains, scores, price) if lazy and inside else int(scores.argmax())
+        i = int((scores >= scores[i] - TIE).argmax())
+        if price[i] == np.inf:
+            # What can be taken scores no more than TIE. A small score may still be a gain, at a large cost.
+            scores[price == np.inf] = -1.0
+            i = first_best(scores)
+        gain = float(gains[i])
+        if price[i] == np.inf or gain <= TIE:
+            break
+        inside.append(i)
+        taken.append(gain)
+        values.append(values[-1] + gain)
         before = costs.now
         costs.take(i)
-        if per_token and costs.now is not before:
-            price = np.maximum(costs.now, 1) / cheapest
+        if costs.now is not before:
+            price = prices()
+        price[i] = np.inf
+        if costs.room < dearest:
+            price[costs.now > costs.room] = np.inf
         state.add(i)
-        outside[i] = False
         gains = state.bounds() if lazy else state.gains()
-        gains *= outside
-    path.trail.append(gains)
-    path.evaluations = state.evaluations
-    return path
+
+    known = np.array(trail)
+    known *= feasible
+    for step, i in enumerate(inside):
+        known[step + 1 :, i] = 0.0
+    return Path(inside, taken, values, known, state.evaluations)
 
 
-def _lazy_best(state: State, gains: Floats, scores: Floats, price: Floats | float) -> int:
-    """`first_best` of the true scores, which are at most these; what is counted is written into gains and scores.
+def _lazy_best(state: State, gains: Floats, scores: Floats, price: Floats) -> int:
+    """Index of the largest true score, where the scores are upper bounds; what is counted is written into gains and
+    scores. All that may come within TIE of the largest one are counted too, since the first of them is taken.
 
-    Subtle: ties. The largest true score is found when the largest one of all is a counted one. Whatever may come
-    within TIE of it and stands before it has to be counted too: the first of those that do is the answer.
+    Counted are the largest bounds: one, then two, four, …: calls on few numbers cost as much as calls on one.
     """
-    counted: set[int] = set()
-
-    def count(i: int) -> None:
-        counted.add(i)
-        gains[i] = state.gain(i)
-        scores[i] = gains[i] / (price if isinstance(price, float) else price[i])
-
+    stale = price < np.inf
+    width = 1
     while True:
         i = int(scores.argmax())
-        top = float(scores[i])
-        if top < 0.0:  # nothing fits
-            return i
-        if i in counted:
-            break
-        count(i)
-    for j in np.flatnonzero(scores >= top - TIE).tolist():
-        if j not in counted:
-            count(j)
-        if scores[j] >= top - TIE:
-            return int(j)
-    raise AssertionError("the largest score ties with itself")
+        if not stale[i]:
+            at = (stale & (scores >= scores[i] - TIE)).nonzero()[0]
+            if not len(at):
+                return i
+        elif width == 1:
+            at = np.array([i])
+        else:
+            at = scores.argpartition(-width)[-width:] if width < len(scores) else stale.nonzero()[0]
+            at = at[stale[at]]
+        width *= 2
+        stale[at] = False
+        gains[at] = state.count(at)
+        scores[at] = gains[at] / price[at]

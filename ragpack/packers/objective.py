@@ -30,9 +30,9 @@ from ragpack.errors import UsageError
 Floats = NDArray[np.float64]
 
 BITS = 52
-"""Qry and Cov are counted in whole units of their weight / 2**52. Sums of whole numbers below 2**53 are exact in
-float64, in any order: a candidate's gain is the same bits alone, within a matrix product, and with the columns left
-out that are full. So a lazy search can be held to the plain one, and equal snippets tie exactly."""
+"""Qry and Cov are counted in whole units of 2**-52 of their weight (a power of two). Sums of less than 2**53 units
+are exact in float64, in any order: a candidate's gain is the same bits alone, within a matrix product, and with the
+full receivers left out. So a lazy search can be held to the plain one, and equal snippets tie exactly."""
 
 FREE = 1e-100
 """Stands for a divisor of 0."""
@@ -71,25 +71,31 @@ class Objective:
             self.div = relevance * _ratio(weights.div, self._roots(np.arange(n))) ** 2
 
         # Qry is Cov with other receivers: a term can take one share, and whoever has the term gives all of it.
-        self.unit = math.ldexp(1.0, max(math.frexp(weights.qry + weights.cov)[1], -900) - BITS)
-        supply: list[Floats] = [np.zeros((n, 0))]
-        demand: list[Floats] = [np.zeros(0)]
+        self._unit = math.ldexp(1.0, max(math.frexp(weights.qry + weights.cov)[1], -900) - BITS)
+        supply: list[Floats] = []
+        demand: list[Floats] = []
         if weights.cov:
             limit = self._saturation
-            scale = _ratio(weights.cov, float(limit.sum())) / self.unit
+            scale = _ratio(weights.cov, float(limit.sum()))
             # Clipped before it is scaled: with an alpha near 0 the scaled similarity would overflow.
-            for shares, part in ((supply, np.minimum(problem.similarity, limit)), (demand, limit)):
-                units: Floats = part * scale
-                np.rint(units, out=units)
-                shares.append(units)
+            supply.append(self._whole_units(np.minimum(problem.similarity, limit) * scale))
+            demand.append(self._whole_units(limit * scale))
         if weights.qry and (q := problem.terms.shape[1]):
-            share = float(np.rint(weights.qry / q / self.unit))
+            share = self._whole_units(np.full(q, weights.qry / q))
             supply.append(problem.terms * share)
-            demand.append(np.full(q, share))
-        self.supply: Floats = supply[1] if len(supply) == 2 else np.hstack(supply)
-        """[n, m] what each candidate can give to each receiver, in units."""
-        self.demand: Floats = np.concatenate(demand)
-        """[m] what each receiver can take, in units."""
+            demand.append(share)
+        if not supply:
+            supply, demand = [np.zeros((n, 0))], [np.zeros(0)]
+        self.supply: Floats = supply[0] if len(supply) == 1 else np.hstack(supply)
+        """[n, m] what each candidate can give to each receiver."""
+        self.demand: Floats = demand[0] if len(demand) == 1 else np.concatenate(demand)
+        """[m] what each receiver can take."""
+
+    def _whole_units(self, values: Floats) -> Floats:
+        values /= self._unit
+        np.rint(values, out=values)
+        values *= self._unit
+        return values
 
     @cached_property
     def _saturation(self) -> Floats:
@@ -119,78 +125,90 @@ class Objective:
     @cached_property
     def whole(self) -> float:
         """F of all candidates: no set has more."""
-        received = np.minimum(self.supply.sum(axis=0), self.demand).sum() * self.unit
-        return float(received + self.rel.sum() + (0.0 if self.div is None else self.weights.div * self.div.any()))
+        rel, qry, cov, div = self.weights
+        terms = self.problem.terms
+        value = rel * bool(self.rel.any())
+        if qry and terms.shape[1]:
+            value += qry * np.count_nonzero(terms.any(axis=0)) / terms.shape[1]
+        if cov and self._saturation.any():
+            value += cov / max(1.0, self.alpha)  # each receives deg of alpha * deg
+        if self.div is not None and self.div.any():
+            value += div
+        return float(value)
 
 
 class State:
     """A growing set, with what it has used up and what each candidate would add to F.
 
-    A candidate's gain is base + unit * given: `base` (Rel and Div) is cheap and always up to date; `given` (Qry and
-    Cov) costs O(m) a candidate, never grows, and is counted again only when asked: until then it is an upper bound.
+    A candidate's gain is base + given: `base` (Rel and Div) is cheap and always up to date; `given` (Qry and Cov)
+    costs O(m) a candidate, never grows, and is counted again only when asked: until then it is an upper bound.
     """
 
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
         self._supply, self._demand = objective.supply, objective.demand
-        self._ones = np.ones(len(self._demand))
+        n, m = self._supply.shape
+        self._ones, self._zeros = np.ones(m), np.zeros(m)
         self._buffer: Floats | None = None
-        self._given: Floats = self._supply @ self._ones  # nothing is used up, and no supply is above a demand
-        self._mass = np.zeros(len(self._given))
+        self._given: Floats = self._supply.dot(self._ones)  # nothing is used up, and no supply is above a demand
         self._base = objective.rel
         if objective.div is not None:
-            self._spread()
-        self.evaluations = len(self._given)
+            self._mass = np.zeros(n)
+            self._spread(objective.div)
+        self.evaluations = n
         """How many times some candidate's `given` was counted."""
 
-    def _spread(self) -> None:
-        div = self._objective.div
-        assert div is not None
+    def _spread(self, div: Floats) -> None:
         # sqrt(m + d) - sqrt(m), without its cancellation. A relevance of 0 in an empty document is 0 / FREE = 0.
-        roots = np.sqrt(self._mass + div) + np.sqrt(self._mass)
+        roots = np.sqrt(self._mass + div)
+        roots += np.sqrt(self._mass)
         self._base = self._objective.rel + div / np.maximum(roots, FREE)
 
     def bounds(self) -> Floats:
         """[n] at least what each candidate would add now, without counting again. A new array."""
-        return self._base + self._given * self._objective.unit
+        return self._base + self._given
 
     def gains(self) -> Floats:
         """[n] what each candidate would add now; means nothing for a candidate that is in. A new array."""
         if len(self._demand):
             if self._buffer is None:
                 self._buffer = np.empty_like(self._supply)
-            self._given = np.minimum(self._supply, self._demand, out=self._buffer) @ self._ones
+            np.minimum(self._supply, self._demand, out=self._buffer)
+            self._given = self._buffer.dot(self._ones)
             self.evaluations += len(self._given)
         return self.bounds()
 
-    def gain(self, i: int) -> float:
-        """What candidate i would add now: the same bits as in `gains`. O(m)."""
+    def count(self, at: NDArray[np.intp]) -> Floats:
+        """[at] what these candidates would add now: the same bits as in `gains`. O(m) a candidate."""
         if len(self._demand):
-            self._given[i] = np.minimum(self._supply[i], self._demand).dot(self._ones)
-            self.evaluations += 1
-        return float(self._base[i] + self._given[i] * self._objective.unit)
+            supply = self._supply.take(at, axis=0)
+            self._given[at] = np.minimum(supply, self._demand, out=supply).dot(self._ones)
+            self.evaluations += len(at)
+        return self._base[at] + self._given[at]
 
     def add(self, i: int) -> None:
         """Put candidate i into the set."""
         objective = self._objective
         if len(self._demand):
             demand = self._demand - self._supply[i]
-            np.maximum(demand, 0.0, out=demand)
+            np.maximum(demand, self._zeros, out=demand)
             # Most receivers are soon full. Copying the others is worth it when half of them are: O(n m) in all.
             if 2 * np.count_nonzero(demand) <= len(demand):
-                left = np.flatnonzero(demand)
+                left = demand.nonzero()[0]
                 self._supply, self._buffer = self._supply.take(left, axis=1), None
-                self._ones, demand = self._ones[: len(left)], demand[left]
+                demand, self._ones, self._zeros = demand[left], self._ones[: len(left)], self._zeros[: len(left)]
                 if not len(left):
                     self._given = np.zeros(len(self._given))
             self._demand = demand
         if objective.div is not None:
             document = objective.problem.document
             self._mass[document == document[i]] += objective.div[i]
-            self._spread()
+            self._spread(objective.div)
 
     def copy(self) -> "State":
         """A state of its own."""
         twin = copy(self)
-        twin._given, twin._mass = self._given.copy(), self._mass.copy()
+        twin._given = self._given.copy()
+        if self._objective.div is not None:
+            twin._mass = self._mass.copy()
         return twin

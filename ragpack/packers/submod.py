@@ -96,5 +96,5 @@ def _bound(objective: Objective, paths: Sequence[Path], budget: int, cap: int) -
         return objective.whole  # each fill would be all of it
     return min(
         objective.whole,
-        *(fill_bound(np.array(path.values), np.array(path.trail), cost, capacity, cap) for path in paths),
+        *(fill_bound(np.array(path.values), path.trail, cost, capacity, cap) for path in paths),
     )
