@@ -43,7 +43,8 @@ def with_header(problem: Problem, header: Any) -> Problem:
     return problem
 
 
-grouped = st.builds(with_header, problems(), st.just([0] * 4) | st.lists(st.integers(0, 5), min_size=4, max_size=4))
+headers = st.just([0] * 4) | st.lists(st.integers(0, 5), min_size=4, max_size=4)
+grouped = st.builds(with_header, problems(), headers)
 
 
 def true_cost(problem: Problem, chosen: tuple[int, ...]) -> int:
@@ -269,23 +270,23 @@ def test_relaxed_costs_never_exceed_true_ones(problem: Problem, budget: int, cap
         assert within.room == capacity - true_cost(problem, chosen)
 
 
-@given(problem=problems(cheapest=1), budget=budgets)
+@given(problem=st.builds(with_header, problems(cheapest=1), headers), budget=budgets)
 def test_submod_is_the_loop_of_its_rule(problem: Problem, budget: int) -> None:
     objective = Objective(problem, Parts(1.0, 0.5, 0.4, 0.3), 0.3)
     chosen: list[int] = []
     room = capacity = problem.capacity(budget)
     while True:
-        gain = {
-            i: objective.value([*chosen, i]) - objective.value(chosen)
+        cost = {
+            i: true_cost(problem, (*chosen, i)) - true_cost(problem, tuple(chosen))
             for i in set(range(problem.n)) - set(chosen)
-            if problem.cost[i] <= room
         }
+        gain = {i: objective.value([*chosen, i]) - objective.value(chosen) for i in cost if cost[i] <= room}
         if max(gain.values(), default=0) <= 1e-12:
             break
-        best = min(gain, key=lambda i: (-round(gain[i] / float(problem.cost[i]), 10), i))
+        best = min(gain, key=lambda i: (-round(gain[i] / cost[i], 10), i))
         chosen.append(best)
-        room -= int(problem.cost[best])
-    singles = {i: objective.value([i]) for i in range(problem.n) if problem.cost[i] <= capacity}
+        room -= cost[best]
+    singles = {i: objective.value([i]) for i in range(problem.n) if true_cost(problem, (i,)) <= capacity}
     if singles and max(singles.values()) > objective.value(chosen) + 1e-10:
         chosen = [min(singles, key=lambda i: (-round(singles[i], 10), i))]
     assert submod(problem, budget).chosen == tuple(chosen)

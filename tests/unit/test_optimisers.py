@@ -124,6 +124,16 @@ def test_the_second_snippet_of_a_document_pays_no_header(optimiser: Any) -> None
     assert submod(problem, 6, **REL, optimiser=optimiser).chosen == ()  # 3 + 4 tokens do not fit
 
 
+@pytest.mark.parametrize("optimiser", ["ratio", "lazy"])
+def test_an_open_document_is_cheaper_per_token(optimiser: Any) -> None:
+    """Values 1, 0.5 at 3 and 1 tokens in document 0, and 0.6 at 1 token in document 1, a header of 4.
+
+    1 / 7 = 0.143 is first, before 0.5 / 5 and 0.6 / 5. Then 1 costs 1: 0.5 against 0.12.
+    """
+    problem = knapsack([1.0, 0.5, 0.6], [3, 1, 1], document=[0, 0, 1], header=4)
+    assert submod(problem, 100, **REL, optimiser=optimiser).chosen == (0, 1, 2)
+
+
 def test_costs_change_for_the_document_of_a_pick_only() -> None:
     costs = Costs(knapsack([1.0, 1.0, 1.0], [3, 2, 5], document=[0, 0, 1], header=4), 20)
     assert costs.now.tolist() == [7, 6, 9]
@@ -142,6 +152,33 @@ def test_exact_is_the_optimum_of_brute_force(seed: int, header: bool, cap: int) 
     problem = at_random(11, seed, header)
     selection = submod(problem, 45, cap=cap, optimiser="exact")
     assert selection.objective == selection.bound == pytest.approx(optimum(problem, 45, cap), abs=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_exact_with_relevance_alone_is_the_knapsack_of_dynamic_programming(seed: int) -> None:
+    """The textbook table over budgets, for whole numbers as values; costs near values make it hard for greedy rules."""
+    rng = np.random.default_rng(seed)
+    cost = rng.integers(10, 40, 30)
+    value = cost + rng.integers(0, 6, 30)
+    table = np.zeros(101, dtype=np.int64)
+    for v, c in zip(value, cost, strict=True):
+        table[c:] = np.maximum(table[c:], table[:-c] + v)
+    problem = knapsack((value / value.max()).tolist(), cost.tolist())
+    selection = submod(problem, 100, **REL, optimiser="exact")
+    assert selection.objective == selection.bound == pytest.approx(table[100] / value.sum(), abs=1e-12)
+    assert problem.cost[list(selection.chosen)].sum() <= 100
+
+
+def test_lazy_does_not_let_an_old_bound_tie() -> None:
+    """Terms a, -, a; a is worth 0.5; relevance as it is. 2 is first: 1.5 against 0.6 and 0.6 + 5e-13.
+
+    Then 0 is worth 0.1, but its old 0.6 is closer than TIE to the true score of 1, and 0 would win the tie.
+    """
+    problem = knapsack([0.1, 0.6 + 5e-13, 1.0], [1, 1, 1])
+    object.__setattr__(problem, "terms", np.array([[True, False], [False, False], [True, False]]))
+    objective = Objective(problem, Parts(float(problem.relevance.sum()), 1.0, 0.0, 0.0), 0.3)
+    assert greedy(objective, Costs(problem, 3), lazy=True).chosen == [2, 1, 0]
+    assert greedy(objective, Costs(problem, 3)).chosen == [2, 1, 0]
 
 
 @pytest.mark.parametrize("header", [False, True])
