@@ -1,7 +1,8 @@
 """Selection alone: our packers beside those of other libraries, on the same matrices, in one run.
 
     python docs/bench/selection.py --peers PYTHON     # PYTHON: an interpreter that has the other libraries
-    python docs/bench/selection.py                    # only ours: how time grows with n
+    python docs/bench/selection.py --growth           # only ours: how time grows with n
+    python docs/bench/selection.py --hits HITS        # what each optimiser of submod reaches on records of `retrieve`
 
     python -m venv peers && peers/bin/pip install submodlib-py apricot-select langchain-core llama-index-core
 
@@ -15,7 +16,7 @@ What is compared, for n candidates and a budget of B tokens (costs of 12 to 45 t
 - whole: `submod` with all four terms at its default weights, for which there is no peer.
 
 Each figure is the median over 5 problems of the median of runs, in microseconds: ours, then the peers', problem by
-problem. apricot compiles in every fit, so it runs twice on the first problem of a size only. Peers that are not
+problem. apricot compiles in every fit, so it runs once, on the first problem of a cell. Peers that are not
 installed are left out. Nothing here is a test: a busy machine moves the figures.
 """
 
@@ -31,7 +32,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -56,14 +57,13 @@ def vectors_of(n: int, seed: int) -> np.ndarray:
 
 
 def median(run: Callable[[], object], runs: int) -> float:
-    """Microseconds, after one run that is not counted."""
-    run()
+    """Microseconds. The first of several runs is not counted."""
     found = []
-    for _ in range(runs):
+    for _ in range(runs + 1 if runs > 1 else 1):
         started = time.perf_counter()
         run()
         found.append(time.perf_counter() - started)
-    return statistics.median(found) * 1e6
+    return statistics.median(found[-runs:]) * 1e6
 
 
 # The other side: the same file, run by the other interpreter. It reads one job a line and writes one answer a line.
@@ -245,9 +245,52 @@ def growth() -> None:
             print(f"{name:<18}" + "".join(f"{one:>9.0f}" for one in took) + f"   {exponent:.2f}", flush=True)
 
 
+def certified(hits: str, tokenizer: str, budgets: tuple[int, ...] = (96, 160, 224)) -> None:
+    """Objective, certified ratio and time of each optimiser, over the selections that `pack` makes of these records."""
+    from ragpack.flow.mapper import Mapper
+    from ragpack.flow.streams import lines
+    from ragpack.packers import submod as module
+    from ragpack.stages.pack import PackParams, open_pack
+
+    found: dict[tuple[int, str], list[tuple[float, float, float]]] = {}
+    search = module.submod
+
+    @wraps(search)
+    def watched(problem: object, budget: int, **options: object) -> object:
+        module._objective.cache_clear()  # each optimiser builds its own
+        _ = problem.similarity
+        started = time.perf_counter()
+        selection = search(problem, budget, **options)
+        took = time.perf_counter() - started
+        key = budget, str(options.get("optimiser", "ratio"))
+        found.setdefault(key, []).append((selection.objective, selection.bound, took * 1e6))
+        return selection
+
+    module.submod = watched
+    policies = ["chunk_submod", *(f"chunk_submod:optimiser={name}" for name in module.OPTIMISERS if name != "ratio")]
+    stage = open_pack(PackParams(tuple(policies), budgets, tokenizer))
+    found.clear()  # it tried them on a tiny problem
+    for done in Mapper(stage)(lines([hits])):
+        assert not done.failed, done.failed
+    print(f"{'B':>4} {'optimiser':<9} {'F':>7} {'F/bound':>8} {'5 %':>6} {'> ratio':>8} {'µs':>8} {'most':>8} {'n':>6}")
+    for budget in budgets:
+        first = [row[0] for row in found[budget, "ratio"]]
+        for name in module.OPTIMISERS:
+            rows = found[budget, name]
+            ratio = np.array([f / bound if bound else 1.0 for f, bound, _ in rows])
+            more = np.mean([row[0] > f + 1e-9 for row, f in zip(rows, first, strict=True)])
+            took = [row[2] for row in rows]
+            print(f"{budget:>4} {name:<9} {np.mean([row[0] for row in rows]):>7.4f} {ratio.mean():>8.3f} "
+                  f"{np.quantile(ratio, 0.05):>6.3f} {more:>8.3f} {statistics.median(took):>8.0f} {max(took):>8.0f} "
+                  f"{len(rows):>6}")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--peers", metavar="PYTHON", help="an interpreter with the other libraries")
+    parser.add_argument("--growth", action="store_true", help="our times from n = 50 to 2,000")
+    parser.add_argument("--hits", metavar="HITS", help="records of `retrieve`: what each optimiser reaches on them")
+    parser.add_argument("--tokenizer", default="regex", help="of --hits, as in `pack`")
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.answer:
@@ -256,8 +299,10 @@ def main() -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     if options.peers:
         beside(options.peers)
-    else:
+    if options.growth or not (options.peers or options.hits):
         growth()
+    if options.hits:
+        certified(options.hits, options.tokenizer)
 
 
 if __name__ == "__main__":
