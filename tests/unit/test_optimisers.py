@@ -193,6 +193,15 @@ def test_lazy_counts_few_gains(header: bool) -> None:
     assert lazy.evaluations < plain.evaluations / 4
 
 
+@pytest.mark.parametrize("block", [1, 100, 10_000])
+def test_gains_in_blocks_are_the_gains(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """30 candidates and 36 receivers: one row, two rows, and all rows at a time."""
+    problem = at_random(30, 3)
+    whole = submod(problem, 150)
+    monkeypatch.setattr("ragpack.packers.objective.BLOCK", block)
+    assert submod(problem, 150, optimiser="lazy")[:4] == submod(problem, 150)[:4] == whole[:4]
+
+
 def test_a_switched_off_part_adds_nothing_and_costs_nothing() -> None:
     problem = at_random(10, 1)
     for name in Parts._fields:
