@@ -12,7 +12,7 @@ What is compared, for n candidates and a budget of B tokens (costs of 12 to 45 t
   against facility location of submodlib (NaiveGreedy and LazyGreedy) and apricot (lazy). All start from the same
   similarity matrix. The peers take no budget in tokens: they choose as many as `ratio` did.
 - mmr: from the same vectors, lambda 0.7, as many as ours took; our relevance is the peers' cosine with a question
-  vector. Ours includes the product that gives the similarities.
+  vector, made beforehand. Ours includes the product that gives the similarities.
 - whole: `submod` with all four terms at its default weights, for which there is no peer.
 
 Each figure is the median over 5 problems of the median of runs, in microseconds: ours, then the peers', problem by
