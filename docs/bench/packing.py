@@ -123,22 +123,22 @@ def everything(records: Iterable[Hits]) -> float | None:
 
 def table_of_policies(sets: dict[str, list[Hits]], counter: Counter, budgets: Sequence[int]) -> Iterator[str]:
     """A row a policy: AiC at each budget, then the rest at the third budget."""
+    at = budgets[min(2, len(budgets) - 1)]
+    heads = [
+        *(f"AiC {budget}" for budget in budgets),
+        *(f"{n} {at}" for n in ("graded", "coverage", "all-gold", "tokens")),
+    ]
     for name, records in sets.items():
         spans = sum(answer_kind(record.answers) == "span" for record in records)
-        at = budgets[min(2, len(budgets) - 1)]
-        yield f"\n**{name}**: {len(records)} questions, {spans} with a span for an answer; everything retrieved shown: AiC"
-        yield f"{shown(everything(records))}\n\n| policy | " + " | ".join(f"AiC {b}" for b in budgets)
-        yield (
-            f" | graded {at} | coverage {at} | all-gold {at} | tokens {at} |\n|---|"
-            + "---:|" * (len(budgets) + 4)
-            + "\n"
-        )
+        yield f"\n**{name}**: {len(records)} questions, {spans} with a span for an answer;"
+        yield f" everything retrieved shown: AiC {shown(everything(records))}\n\n"
+        yield f"| policy | {' | '.join(heads)} |\n|---|" + "---:|" * len(heads) + "\n"
         found = measured(records, POLICIES, budgets, counter)
         for policy in dict.fromkeys(policy for policy, _ in found):
-            cells = [shown(mean(one.aic for one in found[policy, budget])) for budget in budgets]
             rows = found[policy, at]
-            cells += [shown(mean(one.graded for one in rows)), shown(mean(one.coverage for one in rows)),
-                      shown(mean(one.all_gold for one in rows)), shown(mean(one.tokens for one in rows), 1)]  # fmt: skip
+            cells = [shown(mean(one.aic for one in found[policy, budget])) for budget in budgets]
+            cells += [shown(mean(getattr(one, what) for one in rows)) for what in ("graded", "coverage", "all_gold")]
+            cells.append(shown(mean(one.tokens for one in rows), 1))
             yield f"| `{policy}` | " + " | ".join(cells) + " |\n"
 
 
@@ -150,8 +150,10 @@ def table_of_variants(sets: dict[str, list[Hits]], counter: Counter, budget: int
     specs = list(dict.fromkeys(policy.name for one in (*names, *VARIANTS) for policy in parse_policies([one])))
     found = {name: measured(records, specs, (budget,), counter) for name, records in sets.items()}
     for spec in sorted(specs, key=lambda spec: (names.index(spec.partition(":")[0]), specs.index(spec))):
-        cells = [cell for name in sets for cell in (shown(mean(one.aic for one in found[name][spec, budget])),
-                                                    shown(mean(one.all_gold for one in found[name][spec, budget])))]  # fmt: skip
+        cells = []
+        for name in sets:
+            rows = found[name][spec, budget]
+            cells += [shown(mean(one.aic for one in rows)), shown(mean(one.all_gold for one in rows))]
         yield f"| `{spec}` | " + " | ".join(cells) + " |\n"
 
 
