@@ -77,6 +77,11 @@ class AnswerScorer:
             self._golds.append(_Gold(text, len(words), frozenset(words), Counter(words)))
         self._texts = frozenset(gold.text for gold in self._golds)
 
+    @property
+    def has_acc(self) -> bool:
+        """Does the profile have `acc`?"""
+        return self._profile.contains
+
     def score(self, prediction: str) -> AnswerScore:
         """EM, F1 and, in the profiles that have it, acc."""
         if not self._golds:
