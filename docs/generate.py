@@ -45,6 +45,7 @@ WRITERS = {
     "ragpack.diagnosis/1": "Written by `diagnose`; read by `stats`.",
     "ragpack.stat/1": "Written by `stats`. The columns of each table: [statistics](statistics.md).",
     "ragpack.failure/1": "Written by any command to `--failures FILE`.",
+    "ragpack.finding/1": "Written by `validate`.",
 }
 
 Descriptions = dict[str, dict[str, str]]

@@ -363,7 +363,27 @@ class Failure(Record):
     """`type` and `message`."""
 
 
-RECORDS: tuple[type[Record], ...] = (Doc, Question, Hits, Packed, Answered, Diagnosed, Stat, Failure)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Record):
+    """What `validate` found about one file: findings of one kind are one record."""
+
+    SCHEMA: ClassVar[str] = "ragpack.finding/1"
+
+    level: str
+    """`error`; `note`, which may be meant; `count`, how many lines are such a record."""
+    source: str
+    """The file, or `<stdin>`."""
+    record: str | None = None
+    """The record type of the lines, where it could be read."""
+    message: str | None = None
+    """What was said of the first of them."""
+    count: int
+    """How often."""
+    lines: list[int] | None = None
+    """The first line numbers, from 1."""
+
+
+RECORDS: tuple[type[Record], ...] = (Doc, Question, Hits, Packed, Answered, Diagnosed, Stat, Failure, Finding)
 MADE_BY = {Question: "import", Hits: "retrieve", Packed: "pack", Answered: "generate", Diagnosed: "diagnose"}
 
 _EXPECTED = re.compile(

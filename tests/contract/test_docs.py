@@ -28,7 +28,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 GENERATED = (DOCS / "records.md", DOCS / "cli.md")
 WRITTEN = [page for page in PAGES if page not in GENERATED]
-COMMANDS = ("retrieve", "pack", "generate", "diagnose", "stats", "import", "show", "list", "doctor")
+COMMANDS = ("retrieve", "pack", "generate", "diagnose", "stats", "import", "show", "validate", "list", "doctor")
 
 _FENCE = re.compile(r"^(?P<mark><!-- output -->\n)?```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.S | re.M)
 _FILE = re.compile(r"\$T/([\w.-]+)")
