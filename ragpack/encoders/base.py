@@ -63,6 +63,13 @@ def fingerprint_folder(folder: Path, how: str) -> str:
     return state.hexdigest()
 
 
+def without_bars() -> None:
+    """transformers draws a bar while it loads weights; a run has one progress line, its own."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
 def not_a_model(option: str, name: str, error: Exception) -> BackendError:
     """A folder that looked like a model, and could not be loaded."""
     first = next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragpack.encoders.base import Encoder, Pair, fingerprint_folder, model_folder, not_a_model
+from ragpack.encoders.base import Encoder, Pair, fingerprint_folder, model_folder, not_a_model, without_bars
 from ragpack.errors import UsageError
 
 BATCH = 32
@@ -87,6 +87,7 @@ class _Entail:
         import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+        without_bars()
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(str(self._folder))
             model = AutoModelForSequenceClassification.from_pretrained(str(self._folder))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ragpack.encoders.base import Encoder, Pair, fingerprint_folder, model_folder, not_a_model
+from ragpack.encoders.base import Encoder, Pair, fingerprint_folder, model_folder, not_a_model, without_bars
 
 BATCH = 64
 KEPT = 8192  # vectors; the snippets of a question come again in each of its rows
@@ -44,6 +44,7 @@ class _Semantic:
         if self._model is None:
             from sentence_transformers import SentenceTransformer
 
+            without_bars()
             try:
                 self._model = SentenceTransformer(str(self._folder))
             except Exception as error:

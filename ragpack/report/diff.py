@@ -78,9 +78,8 @@ class Diff:
     def _snippet(self, row: Row, snippet: Snippet) -> str:
         text = text_of(row, snippet)
         start = row.pack.context.find(text) if text else -1
-        spans = [
-            (a - start, b - start) for a, b in spans_of(row) if start >= 0 and start <= a and b <= start + len(text)
-        ]
+        end = start + len(text)
+        spans = [(a - start, b - start) for a, b in spans_of(row) if 0 <= start <= a and b <= end]
         shown = self._paint.answers(text, spans) if text else f"[{snippet.span[0]}, {snippet.span[1]}]"
         return f"{snippet.rank:>2} {self._paint.gold(snippet.id in row.gold)} {shown}"
 

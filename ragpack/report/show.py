@@ -120,7 +120,7 @@ class Page:
         for one in explained if isinstance(explained, list) else []:
             if not isinstance(one, dict) or (one.get("id"), tuple(one.get("span") or ())) in kept:
                 continue
-            name = titles.get(one.get("id", ""), one.get("id", ""))
+            name = titles.get(str(one.get("id")), str(one.get("id")))
             facts = [f"{word} {_number(one[key])}" for word, key in _FACTS if one.get(key) is not None]
             piece = self._piece(one.get("rank", 0), one.get("id") in gold, name, one.get("span") or (0, 0))
             yield (

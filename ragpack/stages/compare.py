@@ -7,6 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ragpack.encoders.base import Encoder, Pair
+from ragpack.errors import DataError, RagpackError
 from ragpack.records import Answered, Packed, Raw
 from ragpack.stage import Outcome, Task
 from ragpack.stages.measure import owners_of
@@ -45,26 +46,38 @@ def compared(
     """A stage's `run`: measure each row, then fill in what the models say of `AHEAD` rows at a time."""
     known: dict[str, dict[Pair, float]] = {name: {} for name in comparisons}
 
-    def fill(tasks: list[Task], rows: list[Raw | None]) -> None:
+    def fill(tasks: list[Task], rows: list[Raw | RagpackError | None]) -> None:
         for name, (encoder, whole) in comparisons.items():
-            pairs = [
-                pairs_of(task.record, whole) if row is not None else [] for task, row in zip(tasks, rows, strict=True)
+            asked = [
+                (row, pairs_of(task.record, whole))
+                for task, row in zip(tasks, rows, strict=True)
+                if isinstance(row, dict)
             ]
             scores = known[name]
-            new = [pair for pair in dict.fromkeys(pair for some in pairs for pair in some) if pair not in scores]
-            if len(scores) + len(new) > KEPT:
+            pairs = list(dict.fromkeys(pair for _, some in asked for pair in some))
+            if len(scores) + len(pairs) > KEPT:
                 scores.clear()
-                new = list(dict.fromkeys(pair for some in pairs for pair in some))
-            scores.update(zip(new, encoder.scores(new), strict=True))
-            for row, some in zip(rows, pairs, strict=True):
-                if row is not None and some:
+            new = [pair for pair in pairs if pair not in scores]
+            if new:
+                scores.update(zip(new, encoder.scores(new), strict=True))
+            for row, some in asked:
+                if some:
                     row[name] = round(max(scores[pair] for pair in some), DIGITS)
 
     def run(tasks: Iterator[Task]) -> Iterator[Outcome]:
         while batch := list(islice(tasks, AHEAD)):
-            rows = [measure(task.record) if task.cells else None for task in batch]
+            rows = [_tried(measure, task) for task in batch]
             fill(batch, rows)
             for row in rows:
-                yield [] if row is None else [{"diagnose": row}]
+                yield [] if row is None else row if isinstance(row, RagpackError) else [{"diagnose": row}]
 
     return run
+
+
+def _tried(measure: Callable[[Packed | Answered], Raw], task: Task) -> Raw | RagpackError | None:
+    if not task.cells:
+        return None
+    try:
+        return measure(task.record)
+    except DataError as error:
+        return error
