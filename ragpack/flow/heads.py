@@ -8,7 +8,6 @@ check is lost and rows that ragpack wrote give the same bytes on both.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import types
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -78,7 +77,7 @@ class Heads:
             tail = self._kind.decode(b'{"%b":%b' % (self._tail[0].encode(), end))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
-        record = copy.copy(self._record)
+        record = self._record.__copy__()
         for name in self._kind.names:
             setattr(record, name, getattr(tail, name))
         return Known(self._raw, record, self._written + end[:-1])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ragpack.metrics.matching import MATCHES, Matching, place_inside
-from ragpack.metrics.normalise import normalise, tokens
+from ragpack.metrics.normalise import normalise, tokens, without_punctuation
 
 KEPT = 4096  # lines of one question; a context has some tens
 
@@ -36,15 +36,16 @@ class Answers(NamedTuple):
 
 
 class _Line(NamedTuple):
-    form: str
     needles: frozenset[int]
+    """The golds that occur."""
     opens: bool
     """An occurrence may begin here and end in a later line."""
-    size: int
-    """Normalised tokens."""
     hits: list[tuple[int, str]]
-    """Those of them that are in a gold, by their place."""
+    """Normalised tokens that are in a gold, by their place."""
     spans: list[tuple[int, int]]
+
+
+_BARE = _Line(frozenset(), False, [], [])
 
 
 class AnswerMatcher:
@@ -73,10 +74,15 @@ class AnswerMatcher:
         self._beginnings = tuple(
             {self._edge + form[:at] for form in forms for at, char in enumerate(form) if char == " "}
         )
-        words = [form.split() for form in dict.fromkeys(map(normalise, golds)) if form]
+        plain = self._match.tokens is tokens
+        words = [form.split() for form in (forms if plain else dict.fromkeys(map(normalise, golds))) if form]
         self._counts = [Counter(one) for one in words]
         self._vocabulary = frozenset(word for one in words for word in one)
+        # Most lines hold no word of a gold, and that is seen before they are cut into tokens.
+        self._traces = [word.encode("utf-8", "surrogatepass") for word in self._vocabulary] if plain else None
         self._lines: dict[str, _Line] = {}
+        self._sizes: dict[str, int] = {}
+        self._whole_tokens = plain and self._match.whole
 
     def occurs(self, text: str) -> bool | None:
         """`answer_in_context` of this text."""
@@ -100,43 +106,53 @@ class AnswerMatcher:
         if not self._needles and not self._counts:
             return Answers(None, None, [], [], [])
         kept, texts = self._lines, text.split("\n")
-        lines = [kept.get(one) or self._line(one) for one in texts]
+        lines = [kept[one] if one in kept else self._line(one) for one in texts]
         inside: set[int] = set()
         opens = False
         for line in lines:
-            if line.needles:
-                inside |= line.needles
+            if line is _BARE:
+                continue
+            inside |= line.needles
             opens = opens or line.opens
         spans: list[tuple[int, int]] = []
         numbers: list[int | None] = []
-        if opens and len(lines) > 1 and (across := self._inside(" ".join(line.form for line in lines if line.form))):
+        if opens and len(lines) > 1 and (across := self._inside(self._form(text))):
             inside |= across
             # Only now is it worth the whole text: an occurrence across lines may take the place of one inside a line.
             spans, numbers = _with_lines(self._located(text, self._form(text)), texts)
         elif inside:
             start = 0
             for number, (line, one) in enumerate(zip(lines, texts, strict=True)):
-                for begin, end in line.spans:
-                    spans.append((start + begin, start + end))
-                    numbers.append(number)
+                if line.spans:
+                    spans += [(start + begin, start + end) for begin, end in line.spans]
+                    numbers += [number] * len(line.spans)
                 start += len(one) + 1
         occurs = bool(inside) if self._needles else None
         found = [gold for gold in self._given if self._needle_of.get(gold) in inside] if inside else []
-        same = inside and self._match.tokens is tokens and self._match.whole  # then a window holds all of it
-        return Answers(occurs, 1.0 if same else self._graded(lines), spans, numbers, found)
+        graded = 1.0 if inside and self._whole_tokens else self._graded(lines, texts)  # a window holds all of it
+        return Answers(occurs, graded, spans, numbers, found)
 
     def _line(self, text: str) -> _Line:
+        if len(self._lines) >= KEPT:
+            self._lines.clear()
+        self._lines[text] = line = self._looked_at(text)
+        return line
+
+    def _looked_at(self, text: str) -> _Line:
+        if self._traces is not None:
+            low = without_punctuation(text)
+            for trace in self._traces:
+                if trace in low:
+                    break
+            else:
+                return _BARE
         form = self._form(text)
         needles = self._inside(form)
         plain = form.split() if self._match.tokens is tokens else tokens(text)
         known = self._vocabulary
         hits = [] if known.isdisjoint(plain) else [(at, word) for at, word in enumerate(plain) if word in known]
         opens = (self._edge + form).endswith(self._beginnings)
-        line = _Line(form, needles, opens, len(plain), hits, self._located(text, form) if needles else [])
-        if len(self._lines) >= KEPT:
-            self._lines.clear()
-        self._lines[text] = line
-        return line
+        return _Line(needles, opens, hits, self._located(text, form) if needles else [])
 
     def _form(self, text: str) -> str:
         return " ".join(self._match.tokens(text))
@@ -180,17 +196,26 @@ class AnswerMatcher:
             yield best, best + size - 2 * edge
             at = best + size - edge
 
-    def _graded(self, lines: list[_Line]) -> float | None:
+    def _size(self, text: str) -> int:
+        if text not in self._sizes:
+            if len(self._sizes) >= KEPT:
+                self._sizes.clear()
+            self._sizes[text] = len(tokens(text))
+        return self._sizes[text]
+
+    def _graded(self, lines: list[_Line], texts: list[str]) -> float | None:
         if not self._counts:
             return None
-        hits: list[tuple[int, str]] = []
-        at = 0
-        # Only the tokens of a gold can change an overlap; the others set the distance between them.
-        for line in lines:
-            hits += [(at + place, word) for place, word in line.hits] if at and line.hits else line.hits
-            at += line.size
-        if not hits:
+        with_hits = [number for number, line in enumerate(lines) if line.hits]
+        if not with_hits:
             return 0.0
+        # Only the tokens of a gold can change an overlap; the others set the distance between them.
+        hits = lines[with_hits[0]].hits
+        if len(with_hits) > 1:
+            hits, at = [], 0
+            for number in range(with_hits[0], with_hits[-1] + 1):
+                hits += [(at + place, word) for place, word in lines[number].hits]
+                at += self._size(texts[number])
         return max([_best_overlap(hits, counts) / counts.total() for counts in self._counts])
 
 

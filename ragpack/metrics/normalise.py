@@ -69,7 +69,7 @@ def tokens_at(text: str, wanted: Iterable[int]) -> dict[int, Token]:
     {1: Token(text='us', start=8, end=12)}
     """
     chunks = text.split()
-    if " ".join(chunks) == text:  # so lengths give the places
+    if " ".join(chunks) == text.replace("\n", " "):  # so lengths give the places
         words = _without_punctuation("\n".join(text.lower().split())).split("\n")
         if "".join(words).isalnum() or not any(_ARTICLE.search(word) for word in words if not word.isalnum()):
             kept = [at for at, word in enumerate(words) if word and word not in _ARTICLES]
@@ -81,6 +81,15 @@ def tokens_at(text: str, wanted: Iterable[int]) -> dict[int, Token]:
             return found
     located = located_tokens(text)
     return {number: located[number] for number in wanted}
+
+
+def without_punctuation(text: str) -> bytes:
+    """`text` lower-cased and without punctuation, in UTF-8: each token of `text` is a part of it.
+
+    >>> without_punctuation("The U.S. Army")
+    b'the us army'
+    """
+    return text.lower().encode("utf-8", "surrogatepass").translate(None, _PUNCTUATION_BYTES)
 
 
 def located_tokens(text: str) -> list[Token]:

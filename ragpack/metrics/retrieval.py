@@ -46,7 +46,7 @@ class Ranking:
         if not self._golds:
             return _NONE
         found = bisect_right(self._ranks, k)
-        gained = sum(map(_discount, self._ranks[:found]))
+        gained = sum([_discount(rank) for rank in self._ranks[:found]]) if found else 0.0
         return AtK(
             found / self._golds, float(found > 0), float(found == self._golds), gained / _ideal(min(self._golds, k))
         )

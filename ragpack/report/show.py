@@ -207,6 +207,8 @@ def _together(shown: Shown) -> tuple[type, str | None]:
 
 
 def _number(value: object) -> str:
+    if isinstance(value, dict):
+        return ": ".join(map(_number, value.values()))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -15,7 +15,7 @@ from ragpack.records import Answered, Diagnosed, Packed, Raw
 from ragpack.registry import load
 from ragpack.stage import Payload, Stage, each
 from ragpack.stages.compare import Comparison, compared
-from ragpack.stages.measure import Measured, Question, measured, ranked
+from ragpack.stages.measure import Measured, Question, measured
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class _Kept:
                     record.question,
                     record.answers,
                     record.gold,
-                    [(hit.rank, hit.id, hit.has_answer) for hit in ranked(record)],
+                    [(hit.rank, hit.id, hit.has_answer) for hit in self.question.hits],
                     record.retrieve.k if record.retrieve else None,
                 ]
             )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from operator import lt
 from typing import NamedTuple
 
 from ragpack.metrics.answer import AnswerScorer, answer_kind
@@ -24,6 +25,9 @@ class Measured(NamedTuple):
     """Fields that are off by default, in their order."""
 
 
+_NOWHERE = AtK(None, None, None, None)
+
+
 class Question:
     """What rows of one question share: golds, and all that was measured before packing."""
 
@@ -32,7 +36,7 @@ class Question:
         self.matcher, self.scorer, self.kind, self.known = _golds(golds, asked.profile, asked.match)
         self.gold = frozenset(record.gold)
         self.supported = "supported_answer_in_context" in asked.extras
-        hits = ranked(record)
+        self.hits = hits = ranked(record)
         ids = [hit.id for hit in hits]
         has_answer = [hit.has_answer for hit in hits]
         # How deep the ranking goes: beyond that a metric at k would repeat the one at the end.
@@ -55,17 +59,17 @@ class Question:
         }
         for name in asked.extras:
             self.row[name] = None
-        at = {k: ranking.at(k) if k <= depth else None for k in asked.ks}
-        for name in AtK._fields:
-            self.row |= {f"{name}@{k}": getattr(found, name) if found else None for k, found in at.items()}
-        self.row |= {
-            f"answer_in_hits@{k}": answer_in_hits_at(has_answer, k) if self.known and k <= depth else None
-            for k in asked.ks
-        }
+        at = [ranking.at(k) if k <= depth else _NOWHERE for k in asked.ks]
+        values = [value for metric in zip(*at, strict=True) for value in metric]
+        values += [answer_in_hits_at(has_answer, k) if self.known and k <= depth else None for k in asked.ks]
+        self.row.update(zip(_names_at(asked.ks), values, strict=True))
 
 
 def ranked(record: Packed | Answered) -> list[Hit]:
     """The hits by rank."""
+    ranks = [hit.rank for hit in record.hits]
+    if all(map(lt, ranks, ranks[1:])):
+        return record.hits
     # str: two hits of one rank and id may differ in has_answer, and None has no order.
     return sorted(record.hits, key=lambda hit: (hit.rank, hit.id, str(hit.has_answer)))
 
@@ -142,6 +146,11 @@ def _supported(
             if snippets[owner].id in question.gold
         )
     )
+
+
+@cache
+def _names_at(ks: tuple[int, ...]) -> list[str]:
+    return [f"{name}@{k}" for name in (*AtK._fields, "answer_in_hits") for k in ks]
 
 
 class _Golds(NamedTuple):

@@ -134,7 +134,8 @@ def nli(tmp_path_factory) -> Path:
     names = ["neutral", "Entailment", "contradiction"]
     config = BertConfig(
         vocab_size=made.get_vocab_size(), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=64, id2label=dict(enumerate(names)), label2id={name: at for at, name in enumerate(names)},
+        intermediate_size=32, max_position_embeddings=64, id2label=dict(enumerate(names)),
+        label2id={name: at for at, name in enumerate(names)},
         initializer_range=0.8,
     )  # fmt: skip
     BertForSequenceClassification(config).save_pretrained(folder)
