@@ -117,8 +117,12 @@ def _strict(hint: Any) -> Any:  # noqa: ANN401 # a type of any form
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         hints = get_type_hints(hint)
         fields = sorted(dataclasses.fields(hint), key=lambda field: _has_default(field))
+        # gc: a record is a tree, and there is nothing for the collector to find in it.
         return msgspec.defstruct(
-            hint.__name__, [_field(field, hints[field.name]) for field in fields], forbid_unknown_fields=True
+            hint.__name__,
+            [_field(field, hints[field.name]) for field in fields],
+            forbid_unknown_fields=True,
+            gc=False,
         )
     inside = tuple(_strict(part) for part in get_args(hint))
     if get_origin(hint) in (Union, types.UnionType):
