@@ -23,7 +23,11 @@ def diagnose(
     ] = None,
     match: Annotated[
         str,
-        typer.Option("--match", metavar="token|substring|dpr", help="When an answer counts as being in the context."),
+        typer.Option(
+            "--match",
+            metavar="token|substring|dpr",
+            help="When an answer counts as being in the context; `ragpack list matches`.",
+        ),
     ] = "token",
     supported: Annotated[
         bool, typer.Option("--supported", help="Also: is the answer in a snippet of a gold document?")

@@ -15,7 +15,9 @@ from typing import NamedTuple
 import pytest
 
 from ragpack.datasets import DATASETS
+from ragpack.encoders import ENCODERS
 from ragpack.metrics.answer import PROFILES
+from ragpack.metrics.matching import MATCHES
 from ragpack.readers import READERS
 from ragpack.readers.prompt import TEMPLATES
 from ragpack.retrievers import RETRIEVERS
@@ -200,8 +202,19 @@ def test_commands_are_all_there_are() -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [COMMANDS, POLICIES, RETRIEVERS, PROFILES, TABLES, DATASETS, READERS, TEMPLATES],
-    ids=["commands", "policies", "retrievers", "profiles", "tables", "formats", "readers", "prompts"],
+    [COMMANDS, POLICIES, RETRIEVERS, PROFILES, MATCHES, ENCODERS, TABLES, DATASETS, READERS, TEMPLATES],
+    ids=[
+        "commands",
+        "policies",
+        "retrievers",
+        "profiles",
+        "matches",
+        "encoders",
+        "tables",
+        "formats",
+        "readers",
+        "prompts",
+    ],
 )
 def test_every_name_is_in_a_written_page(names: object) -> None:
     """The generated pages have them all by themselves: a name should also be explained."""

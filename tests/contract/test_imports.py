@@ -12,6 +12,7 @@ import ragpack as package
 from ragpack.candidates import CANDIDATES
 from ragpack.cli import app
 from ragpack.datasets import DATASETS
+from ragpack.encoders import ENCODERS
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
 from ragpack.registry import load, parameters_of
@@ -28,6 +29,7 @@ FAMILIES = {
     "packers": (PACKERS, {"objective", "selection"}),
     "retrievers": (RETRIEVERS, {"corpus"}),
     "readers": (READERS, {"base", "prompt"}),
+    "encoders": (ENCODERS, {"base"}),
     "datasets": (DATASETS, {"emit", "entries", "sample"}),
     "statistics": (TABLES, {"bootstrap", "rows"}),
 }

@@ -3,6 +3,7 @@
 import pytest
 
 from ragpack.metrics.context import AnswerMatcher, answer_in_context, answer_position, answer_spans, lines_of_snippets
+from ragpack.metrics.matcher import KEPT
 from ragpack.metrics.matching import dpr_tokens
 
 # (context, golds, token, substring, dpr)
@@ -101,3 +102,20 @@ OWNERS = {
 @pytest.mark.parametrize(("lines", "titles", "expected"), OWNERS.values(), ids=OWNERS)
 def test_lines_of_snippets(lines, titles, expected):
     assert lines_of_snippets(lines, titles) == expected
+
+
+@pytest.mark.parametrize("match", ["token", "substring", "dpr"])
+def test_lone_surrogates_pass_through(match):
+    found = AnswerMatcher(["x\ud800 y", "y"], match).locate("a x\ud800 y\n\udfff")
+    assert found.occurs is True
+    assert found.spans[0][1] == 6
+    assert AnswerMatcher(["\ud800"], match).occurs("\ud800 b") is (None if match == "dpr" else True)
+
+
+def test_many_lines_are_not_kept_for_ever():
+    matcher = AnswerMatcher(["x y"])
+    for at in range(2 * KEPT):
+        assert matcher.occurs(f"{at} x y {at}")
+        matcher.locate(f"{at} x y {at}\n{at} x {at}")
+    assert len(matcher._lines) <= KEPT
+    assert len(matcher._sizes) <= KEPT
