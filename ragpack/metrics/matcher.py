@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ragpack.metrics.matching import MATCHES, Matching, place_inside
-from ragpack.metrics.normalise import normalise, tokens, without_punctuation
+from ragpack.metrics.normalise import cut, normalise, tokens, without_punctuation
 
 KEPT = 4096  # lines of one question; a context has some tens
 
@@ -139,16 +139,18 @@ class AnswerMatcher:
         return line
 
     def _looked_at(self, text: str) -> _Line:
-        if self._traces is not None:
+        if self._traces is None:
+            form, plain = self._form(text), tokens(text)
+        else:
             low = without_punctuation(text)
             for trace in self._traces:
                 if trace in low:
                     break
             else:
                 return _BARE
-        form = self._form(text)
+            plain = cut(low.decode("utf-8", "surrogatepass"))
+            form = " ".join(plain)
         needles = self._inside(form)
-        plain = form.split() if self._match.tokens is tokens else tokens(text)
         known = self._vocabulary
         hits = [] if known.isdisjoint(plain) else [(at, word) for at, word in enumerate(plain) if word in known]
         opens = (self._edge + form).endswith(self._beginnings)

@@ -47,7 +47,16 @@ def tokens(text: str) -> list[str]:
     >>> tokens("An end; the-end.")
     ['end', 'theend']
     """
-    words = _without_punctuation(text.lower()).split()
+    return cut(_without_punctuation(text.lower()))
+
+
+def cut(bare: str) -> list[str]:
+    """The tokens of a text that is lower-cased and without punctuation.
+
+    >>> cut("in the end")
+    ['in', 'end']
+    """
+    words = bare.split()
     # A word of letters and digits only holds an article just when it *is* one, so the regular expression,
     # which costs more than all the rest, is for words with a character such as an en dash that makes a
     # boundary inside them.
