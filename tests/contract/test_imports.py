@@ -13,6 +13,7 @@ from ragpack.candidates import CANDIDATES
 from ragpack.cli import app
 from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
+from ragpack.encoders import ENCODERS
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
 from ragpack.registry import load, parameters_of
@@ -30,6 +31,7 @@ FAMILIES = {
     "retrievers": (RETRIEVERS, {"corpus"}),
     "readers": (READERS, {"base", "prompt"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
+    "encoders": (ENCODERS, {"base"}),
     "datasets": (DATASETS, {"emit", "entries", "sample"}),
     "statistics": (TABLES, {"bootstrap", "rows"}),
 }
