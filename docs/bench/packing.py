@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from ragpack.metrics.answer import answer_kind
 from ragpack.metrics.context import AnswerMatcher, all_gold_in_context, gold_doc_coverage
 from ragpack.records import Hits, view
-from ragpack.stages.pack import Cell, _pack
+from ragpack.stages.pack import Cell, Models, _pack
 from ragpack.stages.policies import CEILINGS, FACTORS, options_of, parse_policies
 from ragpack.tokens import Counter, open_counter
 
@@ -83,7 +83,7 @@ def measured(records: Iterable[Hits], specs: Sequence[str], budgets: Sequence[in
     for record in records:
         span = answer_kind(record.answers) == "span"
         matcher = AnswerMatcher(record.answers)
-        for cell, pack in zip(cells, _pack(record, cells, counter, {}, False), strict=True):
+        for cell, pack in zip(cells, _pack(record, cells, counter, Models(), False), strict=True):
             assert pack["tokens"] <= cell.budget
             hit = matcher.measure(pack["context"])
             docs = [one["id"] for one in pack["snippets"]]

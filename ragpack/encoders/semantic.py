@@ -15,18 +15,18 @@ BATCH = 64
 KEPT = 8192  # vectors; the snippets of a question come again in each of its rows
 
 
-def open_semantic(model: str) -> Encoder:
+def open_semantic(model: str, option: str = "--semantic") -> Encoder:
     """Cosine similarity of the claim's and the text's embeddings, in [-1, 1], by a sentence-transformers model.
 
     Raises `UsageError`, `BackendError` and `Missing` as `model_folder` does.
     """
-    return _Semantic(model, model_folder("--semantic", model))
+    return _Semantic(model, option, model_folder(option, model))
 
 
 class _Semantic:
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, option: str, folder: Path) -> None:
         self.fingerprint = fingerprint_folder(folder, "semantic/1")
-        self._name = name
+        self._name, self._option = name, option
         self._folder = folder
         self._model: Any = None
         self._vectors: dict[str, npt.NDArray[np.float32]] = {}
@@ -48,7 +48,7 @@ class _Semantic:
             try:
                 self._model = SentenceTransformer(str(self._folder))
             except Exception as error:
-                raise not_a_model("--semantic", self._name, error) from None
+                raise not_a_model(self._option, self._name, error) from None
         found: npt.NDArray[np.float32] = self._model.encode(
             texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
         )

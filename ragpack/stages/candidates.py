@@ -16,6 +16,7 @@ from ragpack.candidates.lexical import tfidf
 from ragpack.candidates.problem import Labels, Problem
 from ragpack.candidates.relevance import relevance_of, scaled
 from ragpack.candidates.snippet import Candidate, Document, span_of_beginning
+from ragpack.encoders.base import Encoder, Pair
 from ragpack.errors import DataError
 from ragpack.metrics.context import AnswerMatcher
 from ragpack.records import Hit, Hits
@@ -66,8 +67,10 @@ def place(hit: Hit) -> tuple[int, str, str]:
     return hit.rank, hit.id, repr((hit.text, hit.title, hit.sentences, hit.score, hit.scores))
 
 
-def candidates_of(record: Hits, documents: Sequence[Document], policy: Policy, counter: Counter) -> Candidates:
-    """The arrays that packers see."""
+def candidates_of(
+    record: Hits, documents: Sequence[Document], policy: Policy, counter: Counter, encoder: Encoder | None = None
+) -> Candidates:
+    """The arrays that packers see. `encoder` is the policy's embedder, where it names one."""
     space = policy.candidates(documents, record.question)
     found = space.candidates
     if policy.preparation.max_tokens:
@@ -88,7 +91,12 @@ def candidates_of(record: Hits, documents: Sequence[Document], policy: Policy, c
         inside = dict(zip(lines, counts, strict=True))
         cost, header = np.array(counts, dtype=np.int64), None
     problem = Problem(
-        relevance=relevance_of(policy.preparation.relevance, terms, tokens, documents, found),
+        relevance=(
+            # The make-up of a batch moves the last bits of an embedding.
+            scaled(np.round(encoder.scores([Pair(record.question, line) for line in lines]), 4))
+            if encoder
+            else relevance_of(policy.preparation.relevance, terms, tokens, documents, found)
+        ),
         cost=cost,
         document=np.array([candidate.document for candidate in found], dtype=np.int64),
         rank=np.array([documents[candidate.document].rank for candidate in found], dtype=np.int64),
