@@ -24,8 +24,10 @@ from typing import Any, NamedTuple
 from ragpack.metrics.answer import answer_kind
 from ragpack.metrics.context import AnswerMatcher, all_gold_in_context, gold_doc_coverage
 from ragpack.records import Hits, view
-from ragpack.stages.pack import Cell, Models, _pack
+from ragpack.stages.candidates import Candidates, candidates_of, documents_of, labelled
+from ragpack.stages.pack import Cell
 from ragpack.stages.policies import CEILINGS, FACTORS, options_of, parse_policies
+from ragpack.stages.render import render
 from ragpack.tokens import Counter, open_counter
 
 BUDGETS = (96, 128, 160, 224)
@@ -75,6 +77,19 @@ def questions(files: Sequence[str]) -> list[Hits]:
     return list(found.values())
 
 
+_shared: dict[tuple[int, str], Candidates] = {}
+
+
+def packed(record: Hits, cell: Cell, counter: Counter) -> dict[str, Any]:
+    """A pack, as the stage makes it; candidates are kept, since all weights choose among the same ones."""
+    key = id(record), cell.policy.space
+    if key not in _shared:
+        _shared[key] = candidates_of(record, documents_of(record), cell.policy, counter)
+    candidates = _shared[key]
+    problem = labelled(candidates, record) if cell.policy.ceiling else candidates.problem
+    return render(candidates, cell.policy.select(problem, cell.budget), cell.budget, cell.policy.order)
+
+
 def measured(records: Iterable[Hits], specs: Sequence[str], budgets: Sequence[int], counter: Counter) -> Any:  # noqa: ANN401 # nested
     """{(policy, budget): [a `Measured` a question]}"""
     policies = parse_policies(specs)
@@ -83,7 +98,8 @@ def measured(records: Iterable[Hits], specs: Sequence[str], budgets: Sequence[in
     for record in records:
         span = answer_kind(record.answers) == "span"
         matcher = AnswerMatcher(record.answers)
-        for cell, pack in zip(cells, _pack(record, cells, counter, Models(), False), strict=True):
+        for cell in cells:
+            pack = packed(record, cell, counter)
             assert pack["tokens"] <= cell.budget
             hit = matcher.measure(pack["context"])
             docs = [one["id"] for one in pack["snippets"]]

@@ -49,7 +49,7 @@ def documents_of(record: Hits) -> list[Document]:
     """The hits in rank order, each document once. Raises `DataError` for a hit without text."""
     found = []
     seen = set()
-    for at, hit in sorted(enumerate(record.hits), key=lambda pair: place(pair[1])):
+    for at, hit in ranked(record.hits):
         if hit.text is None:
             raise DataError(
                 f"hits[{at}]: the field 'text' is missing", "`pack` reads what `retrieve` wrote, with the texts."
@@ -62,9 +62,13 @@ def documents_of(record: Hits) -> list[Document]:
     return found
 
 
-def place(hit: Hit) -> tuple[int, str, str]:
-    """Where a hit stands: its place in the line decides nothing, not even among hits of one rank and id."""
-    return hit.rank, hit.id, repr((hit.text, hit.title, hit.sentences, hit.score, hit.scores))
+def ranked(hits: Sequence[Hit]) -> list[tuple[int, Hit]]:
+    """The hits with their places in the line, by rank and id: the place decides nothing, not even among hits of one
+    rank and id."""
+    places = list(enumerate(hits))
+    if len({(hit.rank, hit.id) for hit in hits}) == len(hits):
+        return sorted(places, key=lambda pair: (pair[1].rank, pair[1].id))
+    return sorted(places, key=lambda pair: (pair[1].rank, pair[1].id, repr(pair[1])))
 
 
 def candidates_of(
@@ -87,7 +91,7 @@ def candidates_of(
     if grouped:
         cost, header = _grouped_costs(found, documents, counter)
     else:
-        counts = counter.lines(lines)
+        counts = _line_counts(found, lines, counter)
         inside = dict(zip(lines, counts, strict=True))
         cost, header = np.array(counts, dtype=np.int64), None
     problem = Problem(
@@ -102,7 +106,7 @@ def candidates_of(
         rank=np.array([documents[candidate.document].rank for candidate in found], dtype=np.int64),
         position=np.array([candidate.position for candidate in found], dtype=np.int64),
         terms=incidence,
-        vectors=tfidf(tokens),
+        vectors=functools.partial(tfidf, tokens),
         slack=counter.slack,
         header=header,
         prior=_prior(documents, found),
@@ -128,6 +132,16 @@ def labelled(candidates: Candidates, record: Hits) -> Problem:
 def matcher_of(answers: tuple[str, ...]) -> AnswerMatcher:
     """Rows of one question come one after another: its answers are normalised once."""
     return AnswerMatcher(list(answers))
+
+
+def _line_counts(found: Sequence[Candidate], lines: Sequence[str], counter: Counter) -> list[int]:
+    """Tokens of each line with its line end. Where words stand alone a header is counted once for its document."""
+    if not counter.words_add_up or not all(one.header for one in found):
+        return counter.lines(lines)
+    heads = list(dict.fromkeys(one.header for one in found))
+    sizes = counter.lines([*(head.rstrip() for head in heads), *(" " + one.body for one in found)])
+    of_head = {head: size - counter.slack for head, size in zip(heads, sizes, strict=False)}
+    return [of_head[one.header] + size for one, size in zip(found, sizes[len(heads) :], strict=True)]
 
 
 def _grouped_costs(found: Sequence[Candidate], documents: Sequence[Document], counter: Counter) -> tuple[Any, Any]:

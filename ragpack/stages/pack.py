@@ -18,7 +18,7 @@ from ragpack.readers.prompt import TEMPLATES
 from ragpack.records import Hit, Hits, Packed, Raw, field_names
 from ragpack.registry import load
 from ragpack.stage import Payload, Stage, each
-from ragpack.stages.candidates import Candidates, candidates_of, documents_of, labelled, matcher_of, place
+from ragpack.stages.candidates import Candidates, candidates_of, documents_of, labelled, matcher_of, ranked
 from ragpack.stages.compress import render_compressed
 from ragpack.stages.explain import explain
 from ragpack.stages.policies import Policy, parse_policies
@@ -128,13 +128,13 @@ def _canonical(cell: Cell, models: Models, explained: bool) -> str:
 
 
 def _projection(record: Hits) -> object:
-    hits = sorted(record.hits, key=place)
-    return [record.question, [[hit.id, hit.rank, hit.title, hit.text, hit.sentences] for hit in hits]]
+    hits = ranked(record.hits)
+    return [record.question, [[hit.id, hit.rank, hit.title, hit.text, hit.sentences] for _, hit in hits]]
 
 
 def _more(record: Hits, policy: Policy) -> object:
     """What few policies read: scores of the hits, what is right."""
-    scores = [[hit.score, hit.scores] for hit in sorted(record.hits, key=place)] if policy.scores else None
+    scores = [[hit.score, hit.scores] for _, hit in ranked(record.hits)] if policy.scores else None
     nu0 = record.probe.nu0 if policy.scores and record.probe else None
     right = [record.answers, record.gold] if policy.ceiling else None
     return [scores, nu0, right] if scores is not None or right is not None else None
