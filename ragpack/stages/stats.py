@@ -106,12 +106,19 @@ class Stats:
         self._seen.add(key)
         levels = (key[1], key[2], pack.budget, record.group, seed, found.answer_kind, found.verdict, found.profile,
                   pack.unit)  # fmt: skip
-        for column, level in zip(self._factors.values(), levels, strict=True):
-            column.append(self._one(level) if isinstance(level, str) else level)
+        one = self._names.setdefault
+        for factor, level in zip(self._factors.values(), levels, strict=True):
+            factor.append(one(level, level) if isinstance(level, str) else level)
         at = len(self._questions)
         self._questions.append(key[0])
+        columns = self._columns
         for name, value in numbers.items():
-            _put(self._columns.setdefault(name, array("d")), at, value)
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = array("d")
+            if len(column) != at:
+                _pad(column, at)
+            column.append(value)
 
     def _numbers(self, record: Diagnosed, raw: Raw) -> dict[str, float]:
         """The numbers of a row that are defined."""
@@ -192,12 +199,6 @@ class Stats:
     def _one(self, text: str) -> str:
         """One copy of each name: a hundred thousand rows share a few."""
         return self._names.setdefault(text, text)
-
-
-def _put(column: array[float], at: int, value: float) -> None:
-    if len(column) != at:
-        _pad(column, at)
-    column.append(value)
 
 
 def _pad(column: array[float], length: int) -> None:

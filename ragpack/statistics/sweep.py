@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ragpack.statistics.bootstrap import interval
 from ragpack.statistics.draws import Part, drawn, ends, mean_interval, mean_part, ratio
 from ragpack.statistics.needs import score_of
 from ragpack.statistics.oracle import shared_instances
 from ragpack.statistics.paired import pair, pairs_of
 from ragpack.statistics.rows import Bools, Floats, Level, Options, Row, Rows, axes, mean
 
-CELLS = 4_000_000
-"""Pairs of points compared at once."""
-TIE = 1e-9
-"""Means that differ by less are equal: they come from the same rows, summed in another order."""
+DIGITS = 9
+"""Means that agree in so many decimals are equal."""
+
+KINDS = ("mean", "contrast", "iso", "pareto")
 
 Finish = Callable[[list[Floats]], None]
 
@@ -69,8 +70,8 @@ def sweep(rows: Rows, options: Options) -> list[Row]:
 
     `kind` tells four sorts of rows apart. The score is F1, or answer_in_context where no row has an F1.
 
-    - `mean`: a policy at a budget.
-    - `contrast`: policy − baseline at each budget, for the contrasts asked for; not corrected for their number.
+    - `mean`: a policy at a budget, where there are several.
+    - `contrast`: policy − baseline at each of several budgets, for the contrasts asked for; not corrected.
     - `iso`: the budget at which a policy is as good as the baseline at its own with the fewest tokens: the largest
       saving for which the interval of the paired difference does not fall below −margin. Budget null: there is none.
       Without contrasts each policy is compared with itself at larger budgets.
@@ -83,12 +84,14 @@ def sweep(rows: Rows, options: Options) -> list[Row]:
     score = score_of(rows)
     made = [Sweep(part, labels, score, options) for labels, part in rows.split(own)]
     for one in made:
-        _means(one)
-        _contrasts(one)
+        if len(one.part.levels("budget")) > 1:
+            _means(one)
+            _contrasts(one)
         _iso(one)
         _pareto(one)
     draws = iter(drawn([part for one in made for part in one.parts], options))
-    return [row for one in made for row in one.finish(draws)]
+    table = [row for one in made for row in one.finish(draws)]
+    return sorted(table, key=lambda row: KINDS.index(row["kind"]))
 
 
 def _points(part: Rows) -> list[Point]:
@@ -189,9 +192,9 @@ def _iso(sweep: Sweep) -> None:
 def _iso_into(row: Row, cheaper: list[tuple[Compared, Level]], options: Options) -> Finish:
     def done(draws: list[Floats]) -> None:
         for (found, budget), drawn_ in zip(cheaper, draws, strict=True):
-            interval = mean_interval(drawn_, options)
-            if interval.low is not None and interval.low >= -options.margin:
-                row.update(found.counts, budget=budget, difference=found.difference, ci=ends(interval))
+            between = mean_interval(drawn_, options)
+            if between.low is not None and between.low >= -options.margin:
+                row.update(found.counts, budget=budget, difference=found.difference, ci=ends(between))
                 row.update(tokens=found.tokens, baseline_tokens=found.other, saved=1 - found.tokens / found.other)
                 return
 
@@ -212,14 +215,15 @@ def _pareto(sweep: Sweep) -> None:
     for at, point in enumerate(points):
         row = sweep.row("pareto", policy=point.policy, budget=point.budget, n=count, questions=len(np.unique(question)),
                         excluded=shared.excluded, score=sweep.score)  # fmt: skip
-        row |= {sweep.score: float(scores[at].mean()), "tokens": float(tokens[at].mean()),
+        row |= {sweep.score: float(scores[at].mean()), f"{sweep.score}_ci": None, "tokens": float(tokens[at].mean()),
                 "on_frontier": bool(on[at]), "frontier_share": None}  # fmt: skip
         rows.append(row)
 
     def done(draws: list[Floats]) -> None:
         means = [(ratio(found, 0, 2), ratio(found, 1, 2)) for found in draws]
         held = on_frontier(np.stack([one for one, _ in means], axis=1), np.stack([one for _, one in means], axis=1))
-        for row, share in zip(rows, held.mean(axis=0), strict=True):
+        for row, share, (score, _) in zip(rows, held.mean(axis=0), means, strict=True):
+            row[f"{sweep.score}_ci"] = ends(interval(score, sweep.options.level))
             row["frontier_share"] = float(share)
 
     each = [Part(question, np.column_stack([scores[at], tokens[at], np.ones(count)])) for at in range(len(points))]
@@ -228,18 +232,21 @@ def _pareto(sweep: Sweep) -> None:
 
 def on_frontier(score: Floats, tokens: Floats) -> NDArray[np.bool_]:
     """[r, p] is a point undominated in its row: does no other have a score as high for as few tokens, one of them
-    better? Equal points are on the frontier together. O(r p²).
+    better? Equal points are on the frontier together. O(r p log p): along falling scores of rising tokens.
 
     >>> on_frontier(np.array([[0.4, 0.5, 0.3]]), np.array([[100.0, 150.0, 120.0]])).tolist()
     [[True, True, False]]
     """
-    held = np.empty(score.shape, np.bool_)
-    block = max(1, CELLS // max(1, score.shape[1] ** 2))
-    for start in range(0, len(score), block):
-        here = slice(start, start + block)
-        up = score[here, None, :] - score[here, :, None]  # [r, p, other]
-        down = tokens[here, :, None] - tokens[here, None, :]
-        up[np.abs(up) < TIE] = 0
-        down[np.abs(down) < TIE] = 0
-        held[here] = ~((up >= 0) & (down >= 0) & ((up > 0) | (down > 0))).any(axis=2)
+    # Means over the same rows differ in their last bits by the order of summing.
+    score, tokens = np.round(score, DIGITS), np.round(tokens, DIGITS)
+    order = np.lexsort((-score, tokens), axis=1)
+    up, cost = np.take_along_axis(score, order, axis=1), np.take_along_axis(tokens, order, axis=1)
+    highest = np.full(up.shape, -np.inf)  # of the cheaper points
+    highest[:, 1:] = np.maximum.accumulate(up, axis=1)[:, :-1]
+    reached = np.zeros(up.shape, np.int64)  # where they first reach it
+    rises = np.where(up > highest, np.arange(up.shape[1]), 0)
+    reached[:, 1:] = np.maximum.accumulate(rises, axis=1)[:, :-1]
+    dominated = (highest > up) | ((highest == up) & (np.take_along_axis(cost, reached, axis=1) < cost))
+    held = np.empty(up.shape, np.bool_)
+    np.put_along_axis(held, order, ~dominated, axis=1)
     return held
