@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragpack.statistics.draws import Part, drawn, ends, mean_interval, mean_part
+from ragpack.statistics.draws import Part, drawn, mean_interval, mean_part
 from ragpack.statistics.paired import Paired, pair, paired_axes, pairs_of
 from ragpack.statistics.rows import Options, Row, Rows, mean
 
@@ -35,7 +35,7 @@ def contrasts(rows: Rows, options: Options) -> list[Row]:
     for row, draws in zip(table, drawn(parts, options), strict=True):
         if row["n"]:
             found = mean_interval(draws, options)
-            row["ci"], row["p"] = ends(found), found.p
+            row["ci"], row["p"] = [found.low, found.high], found.p
     _correct(table, options)
     return table
 
