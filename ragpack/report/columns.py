@@ -1,6 +1,6 @@
 """What a person is shown of each table: columns in their order, heads, titles, and the sentences under it.
 
-JSONL, CSV and JSON have all columns. A label that `--by` adds stands before those listed here.
+JSONL, CSV and JSON have all columns. A label that `--by` adds stands among those listed here.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ HEADS = {"answer_in_context": "AiC", "gold_doc_coverage": "coverage", "all_gold_
          "r2_full": "R² full", "delta_r2": "ΔR²", "beta_base": "β base", "beta": "β", "beta_se": "SE",
          "corr": "r(base, feature)", "partial": "partial r", "f1_given_1": "F1 | AiC=1", "f1_given_0": "F1 | AiC=0",
          "f1_expected": "F1 expected", "share_of_gain": "of the gain", "all_gold_baseline": "all-gold base",
-         "all_gold": "all-gold", "baseline_budget": "at", "baseline_tokens": "its tokens", "on_frontier": "frontier",
+         "all_gold": "all-gold", "baseline_budget": "baseline at", "baseline_tokens": "its tokens", "on_frontier": "frontier",
          "frontier_share": "in resamples", "several_gold": "≥ 2 gold", "all_gold_in_hits": "all-gold found",
          "left_out": "left out", "lost_gold": "gold lost", "reader_limits": "reader", "all_four": "all four",
          "sole_best": "alone best", "tried": "cheaper", "pearson": "Pearson", "spearman": "Spearman"}  # fmt: skip

@@ -114,9 +114,14 @@ def _tables(rows: Iterator[Raw]) -> Iterator[tuple[str, list[Raw]]]:
 
 
 def _columns(name: str, found: list[Raw]) -> list[str]:
-    """The columns shown, less those with nothing in any row; labels that the table is cut by come first."""
-    own = SHOWN.get(name) or tuple(key for key in found[0] if key not in ("schema", "table", "kind", "method", "note"))
-    wanted = dict.fromkeys([*(key for key in found[0] if key in FACTORS and key not in own), *own])
+    """The columns shown, less those with nothing in any row; a label that the table is cut by stands where the rows
+    have it, since they are sorted so."""
+    keys = [key for key in found[0] if key not in ("schema", "table", "kind", "method", "note")]
+    wanted = list(SHOWN.get(name) or keys)
+    for at, key in enumerate(keys):
+        if key in FACTORS and key not in wanted:
+            before = [wanted.index(one) for one in keys[:at] if one in wanted]
+            wanted.insert(before[-1] + 1 if before else 0, key)
     return [column for column in wanted if any(_said(row, column) for row in found)]
 
 

@@ -246,9 +246,11 @@ def _warn(rows: Rows, say: Callable[[str], None]) -> None:
             say(f"the rows mix {what} ({', '.join(map(str, levels))}): {why}")
     if rows.questions < FEW:
         say(f"the rows have {_counted(rows.questions)}: bootstrap intervals over fewer than {FEW} are too narrow")
-    shared = [part.questions for _, part in rows.split(("policy",))]
-    if min(shared) < rows.questions:
+    cells = [part for _, part in rows.split(("model", "budget"))]
+    if any(mine.questions < part.questions for part in cells for _, mine in part.split(("policy",))):
         say("the policies are not on the same questions: compare them by contrasts, not by their means")
+    if any(part.questions < rows.questions for _, part in rows.split(("model",))):
+        say("the readers are not on the same questions: their means are not comparable")
 
 
 def _few(table: str, found: list[Row], rows: Rows, say: Callable[[str], None]) -> None:

@@ -143,6 +143,10 @@ def test_warnings():
     assert stats(many())[1] == []
     other = row("b") | {"pack": row("b")["pack"] | {"unit": "bpe@1"}}
     assert "mix tokenizers (bpe@1, regex)" in " ".join(stats([row("a"), other])[1])
+    assert "the readers are not on the same questions" in " ".join(stats([row("a"), row("b", model="n")])[1])
+    lacking = [row("a"), row("a", "r"), row("b"), row("b", "r"), row("a", budget=18), row("b", "r", 18)]
+    assert "the policies are not on the same questions" in " ".join(stats(lacking)[1]), "at 18 they are not"
+    assert not any("not on the same" in one for one in stats([row("a"), row("a", "r", 18)])[1])
     assert "only 1 question: bootstrap" in " ".join(stats([row("a")])[1])
 
 
