@@ -73,10 +73,10 @@ HEADS = {"answer_in_context": "AiC", "gold_doc_coverage": "coverage", "all_gold_
          "r2_full": "R² full", "delta_r2": "ΔR²", "beta_base": "β base", "beta": "β", "beta_se": "SE",
          "corr": "r(base, feature)", "partial": "partial r", "f1_given_1": "F1 | AiC=1", "f1_given_0": "F1 | AiC=0",
          "f1_expected": "F1 expected", "share_of_gain": "of the gain", "all_gold_baseline": "all-gold base",
-         "all_gold": "all-gold", "baseline_budget": "baseline at", "baseline_tokens": "its tokens", "on_frontier": "frontier",
-         "frontier_share": "in resamples", "several_gold": "≥ 2 gold", "all_gold_in_hits": "all-gold found",
-         "left_out": "left out", "lost_gold": "gold lost", "reader_limits": "reader", "all_four": "all four",
-         "sole_best": "alone best", "tried": "cheaper", "pearson": "Pearson", "spearman": "Spearman"}  # fmt: skip
+         "all_gold": "all-gold", "baseline_budget": "base at", "baseline_tokens": "its tokens",
+         "on_frontier": "frontier", "frontier_share": "in resamples", "several_gold": "≥ 2 gold",
+         "all_gold_in_hits": "all-gold found", "left_out": "left out", "lost_gold": "gold lost",
+         "reader_limits": "reader", "all_four": "all four", "sole_best": "alone best", "tried": "cheaper", "pearson": "Pearson", "spearman": "Spearman"}  # fmt: skip
 HEADS_IN: dict[str, dict[str, str]] = {
     "mediation": {"f1": "ΔF1", "em": "ΔEM", "answer_in_context": "ΔAiC", "gold_doc_coverage": "Δcoverage"},
 }

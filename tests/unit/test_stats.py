@@ -345,7 +345,7 @@ def test_a_split_shows_its_label():
     text = b"".join(FORMATS["md"](iter(found))).decode()
     assert "| dataset | policy |" in text
     only = b"".join(FORMATS["md"](iter(found[:2]))).decode()
-    assert "**Policies (dataset x, model m)**" in only, "a label that all rows share stands once"
+    assert "**Policies (model m, dataset x)**" in only, "a label that all rows share stands once"
 
 
 def test_few_questions_in_a_part():
