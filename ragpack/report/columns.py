@@ -76,7 +76,8 @@ HEADS = {"answer_in_context": "AiC", "gold_doc_coverage": "coverage", "all_gold_
          "all_gold": "all-gold", "baseline_budget": "base at", "baseline_tokens": "its tokens",
          "on_frontier": "frontier", "frontier_share": "in resamples", "several_gold": "≥ 2 gold",
          "all_gold_in_hits": "all-gold found", "left_out": "left out", "lost_gold": "gold lost",
-         "reader_limits": "reader", "all_four": "all four", "sole_best": "alone best", "tried": "cheaper", "pearson": "Pearson", "spearman": "Spearman"}  # fmt: skip
+         "reader_limits": "reader", "all_four": "all four",
+         "sole_best": "alone best", "tried": "cheaper", "pearson": "Pearson", "spearman": "Spearman"}  # fmt: skip
 HEADS_IN: dict[str, dict[str, str]] = {
     "mediation": {"f1": "ΔF1", "em": "ΔEM", "answer_in_context": "ΔAiC", "gold_doc_coverage": "Δcoverage"},
 }
