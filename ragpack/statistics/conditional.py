@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ragpack.statistics.bootstrap import interval
-from ragpack.statistics.draws import Part, drawn, ends, ratio
+from ragpack.statistics.estimates import Part, drawn, ends, ratio
 from ragpack.statistics.rows import Floats, Options, Row, Rows, axes, mean
 
 

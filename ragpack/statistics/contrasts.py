@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragpack.statistics.draws import Part, drawn, mean_interval, mean_part
+from ragpack.statistics.estimates import Part, drawn, mean_interval, mean_part
 from ragpack.statistics.paired import Paired, pair, paired_axes, pairs_of
 from ragpack.statistics.rows import Options, Row, Rows, mean
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragpack.statistics.draws import Part, drawn, ends, mean_interval, mean_part
+from ragpack.statistics.estimates import Part, drawn, ends, mean_interval, mean_part
 from ragpack.statistics.needs import score_of
 from ragpack.statistics.paired import paired_axes
 from ragpack.statistics.rows import Bools, Ints, Level, Options, Row, Rows, mean

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ragpack.statistics.bootstrap import interval
-from ragpack.statistics.draws import Part, drawn, ends, mean_interval, mean_part
+from ragpack.statistics.estimates import Part, drawn, ends, mean_interval, mean_part
 from ragpack.statistics.paired import pair
 from ragpack.statistics.rows import Floats, Ints, Level, Options, Row, Rows, axes, mean
 

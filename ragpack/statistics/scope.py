@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragpack.statistics.draws import Part, drawn, ends, mean_interval, mean_part
+from ragpack.statistics.estimates import Part, drawn, ends, mean_interval, mean_part
 from ragpack.statistics.needs import score_of
 from ragpack.statistics.paired import pair, pairs_of
 from ragpack.statistics.rows import Floats, Options, Row, Rows, axes, mean

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragpack.statistics.bootstrap import interval
-from ragpack.statistics.draws import Part, drawn, ends, mean_interval, mean_part, ratio
+from ragpack.statistics.estimates import Part, drawn, ends, mean_interval, mean_part, ratio
 from ragpack.statistics.needs import score_of
 from ragpack.statistics.oracle import shared_instances
 from ragpack.statistics.paired import pair, pairs_of

@@ -29,7 +29,7 @@ FAMILIES = {
     "retrievers": (RETRIEVERS, {"corpus"}),
     "readers": (READERS, {"base", "prompt"}),
     "datasets": (DATASETS, {"emit", "entries", "sample"}),
-    "statistics": (TABLES, {"bootstrap", "draws", "needs", "paired", "rows", "where"}),
+    "statistics": (TABLES, {"bootstrap", "estimates", "needs", "paired", "rows", "where"}),
 }
 """Folder → its table, and the modules in it that are no plug-ins."""
 PLUGINS = [(folder, name) for folder, (table, _) in FAMILIES.items() for name in table]

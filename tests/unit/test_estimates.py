@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ragpack.statistics.bootstrap import cluster_sums, resampled
-from ragpack.statistics.draws import Part, drawn, mean_part
+from ragpack.statistics.estimates import Part, drawn, mean_part
 from ragpack.statistics.rows import Options
 
 OPTIONS = Options(resamples=50, seed=3)
@@ -17,7 +17,7 @@ def part(seed, questions, columns):
 
 @pytest.mark.parametrize("width", [1, 3, 256])
 def test_as_if_alone(width, monkeypatch):
-    monkeypatch.setattr("ragpack.statistics.draws.WIDTH", width)
+    monkeypatch.setattr("ragpack.statistics.estimates.WIDTH", width)
     parts = [part(0, 5, 2), part(1, 8, 1), part(2, 5, 3), part(3, 8, 2), part(4, 1, 1)]
     for one, found in zip(parts, drawn(parts, OPTIONS), strict=True):
         questions, question = np.unique(one.question, return_inverse=True)
