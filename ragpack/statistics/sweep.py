@@ -221,10 +221,12 @@ def _pareto(sweep: Sweep) -> None:
 
     def done(draws: list[Floats]) -> None:
         means = [(ratio(found, 0, 2), ratio(found, 1, 2)) for found in draws]
-        held = on_frontier(np.stack([one for one, _ in means], axis=1), np.stack([one for _, one in means], axis=1))
-        for row, share, (score, _) in zip(rows, held.mean(axis=0), means, strict=True):
+        up, cost = np.stack([one for one, _ in means], axis=1), np.stack([one for _, one in means], axis=1)
+        for row, (score, _) in zip(rows, means, strict=True):
             row[f"{sweep.score}_ci"] = ends(interval(score, sweep.options.level))
-            row["frontier_share"] = float(share)
+        if len(np.unique(question)) > 1:  # one question drawn anew is itself
+            for row, share in zip(rows, on_frontier(up, cost).mean(axis=0), strict=True):
+                row["frontier_share"] = float(share)
 
     each = [Part(question, np.column_stack([scores[at], tokens[at], np.ones(count)])) for at in range(len(points))]
     sweep.later(each, done)
