@@ -71,7 +71,7 @@ HEADS = {"answer_in_context": "AiC", "gold_doc_coverage": "coverage", "all_gold_
          "given_1_n": "n₁", "given_0_n": "n₀", "p_adjusted": "p adj.", "significant": "signif.", "nte": "NTE",
          "probe_calls": "probes", "certified": "certified", "certified_p05": "5 % quantile", "r2_base": "R² base",
          "r2_full": "R² full", "delta_r2": "ΔR²", "beta_base": "β base", "beta": "β", "beta_se": "SE",
-         "corr": "r(base, feature)", "partial": "partial r", "f1_given_1": "F1 | AiC=1", "f1_given_0": "F1 | AiC=0",
+         "corr": "r(base, feature)", "partial": "partial r", "f1_given_1": "F1, AiC=1", "f1_given_0": "F1, AiC=0",
          "f1_expected": "F1 expected", "share_of_gain": "of the gain", "all_gold_baseline": "all-gold base",
          "all_gold": "all-gold", "baseline_budget": "base at", "baseline_tokens": "its tokens",
          "on_frontier": "frontier", "frontier_share": "in resamples", "several_gold": "≥ 2 gold",
@@ -123,8 +123,8 @@ def _decomposition(found: list[Raw]) -> list[str]:
 
 def _mediation(found: list[Raw]) -> list[str]:
     del found
-    return ["All of Δ are differences policy − baseline on the same pairs. F1 expected: ΔAiC × (F1 | AiC=1 − F1 | "
-            "AiC=0)."]  # fmt: skip
+    return ["All of Δ are differences policy − baseline on the same pairs. F1 expected: ΔAiC × (F1 with "
+            "AiC=1 − F1 with AiC=0)."]  # fmt: skip
 
 
 def _oracle(found: list[Raw]) -> list[str]:

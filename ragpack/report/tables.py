@@ -30,6 +30,7 @@ from ragpack.report.columns import (
 from ragpack.statistics.rows import FACTORS
 
 WIDE = 400
+NOTHING = "–"
 
 Write = Callable[[Iterator[Raw]], Iterator[bytes]]
 
@@ -126,7 +127,7 @@ def _columns(name: str, found: list[Raw]) -> list[str]:
 
 
 def _said(row: Raw, column: str) -> bool:
-    return bool(row.get(column)) if column in ONLY_IF_ANY else row.get(column) is not None
+    return bool(row.get(column)) if column in ONLY_IF_ANY else column in row and _cell(row, column) != NOTHING
 
 
 def _titled(name: str, found: list[Raw]) -> tuple[list[str], str]:
@@ -152,14 +153,15 @@ def _cell(row: Raw, column: str) -> str:
     value: Any = row.get(column)
     if value is None:
         if column == "budget":
-            return {"policies": "all", "sweep": "none"}.get(row["table"], "–")
-        return "–"
-    if column in ("metric", "feature", "base", "score"):
-        return _head(str(value))
+            return {"policies": "all", "sweep": "none"}.get(row["table"], NOTHING)
+        return NOTHING
+    if column in ("metric", "feature", "base", "score", "group"):
+        name, at, k = str(value).partition("@")
+        return f"{_head('all_gold_in_context' if name == 'all_gold' else name)}{at}{k}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return "[" + ", ".join("–" if end is None else _number(end, column) for end in value) + "]"
+        return "[" + ", ".join(NOTHING if end is None else _number(end, column) for end in value) + "]"
     text = _number(value, column) if isinstance(value, float) else str(value)
     missing = row["n"] - row[f"{column}_n"] if f"{column}_n" in row and row["table"] == "policies" else 0
     return f"{text} ({missing} undefined)" if missing and column != "nte" else text
@@ -168,7 +170,8 @@ def _cell(row: Raw, column: str) -> str:
 def _number(value: float, column: str) -> str:
     if column in PERCENT:
         return f"{100 * value:.0f} %"
-    return f"{value:.{DIGITS.get(column, 3)}f}"
+    digits = DIGITS.get(column, 3)
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # never -0.000
 
 
 def _foot(name: str, found: list[Raw]) -> str:

@@ -367,3 +367,16 @@ def test_not_significant_is_said_in_words():
     for form in ("table", "md"):
         text = b"".join(FORMATS[form](iter(found))).decode()
         assert f"{unclear} of {len(found)} differences are not significant at 0.05 (corrected: holm over" in text
+
+
+def test_numbers_as_a_person_reads_them():
+    """No -0.000, shares in per cent, depths kept, words for flags; an unknown is a dash."""
+    rows = [{"table": "correlations", "metric": "f1", "feature": "all_gold@5", "n": 9, "undefined": 0, "pearson": -1e-9,
+             "pearson_ci": [-1e-9, None], "spearman": None}]  # fmt: skip
+    rows += [{"table": "sweep", "kind": "iso", "policy": "a|b", "baseline": "c", "budget": None, "baseline_budget": 160,
+              "n": None, "saved": 0.298, "tried": 2, "margin": 0.01}]  # fmt: skip
+    rows += [{"table": "contrasts", "policy": "p", "n": 1, "significant": None, "p": 0.00019998, "excluded": 3}]
+    text = b"".join(FORMATS["md"](iter(rows))).decode()
+    assert "| F1 | all-gold@5 | 9 | 0.000 | [0.000, –] |" in text
+    assert "| a\\|b | none | c | 160 | 30 % | 2 |" in text
+    assert "| p | 1 | 3 | 0.0002 |" in text
