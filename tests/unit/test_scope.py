@@ -34,9 +34,10 @@ def test_conditions_by_hand():
 
 
 def test_a_question_counts_once_however_many_rows_it_has():
-    """d has four rows: its single gold document must not outweigh the others."""
-    rows = MADE + [row("d", policy, gold=("x",), all_gold_in_hits=1.0, group="g") for policy in "rst"]
-    assert scope(rows)[0]["several_gold"] == 0.75
+    """d, or a, has four rows: its one gold document, or its two, must not outweigh the others."""
+    for id, gold in (("d", ("x",)), ("a", ("x", "y"))):
+        rows = MADE + [row(id, policy, gold=gold, all_gold_in_hits=1.0, group="g") for policy in "rst"]
+        assert (scope(rows)[0]["several_gold"], scope(rows)[0]["all_gold_in_hits"]) == (0.75, 0.75)
 
 
 def test_what_cannot_be_measured_is_unknown():
