@@ -5,26 +5,13 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from measured import NAN, rows_of
 from statsmodels.stats.multitest import multipletests
 
 from ragpack.statistics.bootstrap import cluster_sums, counts, interval, resampled
 from ragpack.statistics.conditional import conditional
 from ragpack.statistics.contrasts import contrasts
-from ragpack.statistics.rows import FACTORS, METRICS, Options, collect
-
-NAN = float("nan")
-
-
-def rows_of(found):
-    """Rows from (question, policy, seed, {metric: value})."""
-    columns = {name: [values.get(name, NAN) for *_, values in found] for name in METRICS}
-    factors = {name: [None] * len(found) for name in FACTORS} | {
-        "policy": [policy for _, policy, *_ in found],
-        "budget": [9] * len(found),
-        "seed": [seed for _, _, seed, _ in found],
-        "answer_kind": ["span"] * len(found),
-    }
-    return collect([question for question, *_ in found], factors, columns)
+from ragpack.statistics.rows import Options
 
 
 def contrast(found, baseline="p", metric="f1", **options):
