@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Counts = NDArray[np.uint8]
 
-CELLS = 4_000_000
-"""Counts held at once, as numbers that can be multiplied: 32 MB."""
+CELLS = 1_000_000
+"""Counts held at once, as numbers that can be multiplied: 8 MB."""
 CACHED = 65_536
-"""Counts drawn at once: they stay in a core's cache, which makes drawing them three times as fast."""
+"""Counts drawn at once: they stay in a core's cache. Three times as fast as drawing millions."""
 KEPT = 64_000_000
 """Bytes of a matrix of counts that is kept for the next table; a larger one is drawn anew."""
 HUGE = 1e300
@@ -40,16 +40,16 @@ class Interval(NamedTuple):
         return None if self.low is None and self.high is None else [self.low, self.high]
 
 
-def counts(clusters: int, resamples: int, seed: int) -> Iterator[Floats]:
+def counts(clusters: int, resamples: int, seed: int) -> Iterator[Counts]:
     """[r, clusters] how often each cluster was drawn, in blocks of r resamples; `resamples` rows in all.
 
     Each row is a draw of `clusters` out of `clusters`, with replacement. The same for any size of block."""
-    if clusters * resamples <= KEPT:
-        whole, block = _kept(clusters, resamples, seed), _rows(CELLS, clusters)
-        blocks: Iterator[Counts] = (whole[start : start + block] for start in range(0, resamples, block))
-    else:
-        blocks = _drawn(clusters, resamples, seed)
-    return (block.astype(np.float64) for block in blocks)
+    if clusters * resamples > KEPT:
+        yield from _drawn(clusters, resamples, seed)
+        return
+    whole, block = _kept(clusters, resamples, seed), _rows(CELLS, clusters)
+    for start in range(0, resamples, block):
+        yield whole[start : start + block]
 
 
 @functools.lru_cache(maxsize=4)
@@ -61,8 +61,8 @@ def _kept(clusters: int, resamples: int, seed: int) -> Counts:
 def _drawn(clusters: int, resamples: int, seed: int) -> Iterator[Counts]:
     rng = np.random.default_rng(seed)
     at_once = _rows(CACHED, clusters)
-    offsets = np.arange(at_once)[:, None] * clusters
     block = _rows(CELLS, clusters)
+    offsets = np.arange(at_once)[:, None] * clusters
     for start in range(0, resamples, block):
         # A byte is enough: a cluster is never drawn 256 times (probability below 1e-500).
         found = np.empty((min(block, resamples - start), clusters), dtype=np.uint8)
@@ -94,7 +94,7 @@ def resampled(sums: Floats, resamples: int, seed: int) -> Floats:
     drawn = np.empty((resamples, sums.shape[1]))
     start = 0
     for block in counts(len(sums), resamples, seed):
-        np.matmul(block, sums, out=drawn[start : start + len(block)])
+        np.matmul(block.astype(np.float64), sums, out=drawn[start : start + len(block)])
         start += len(block)
     return drawn
 
