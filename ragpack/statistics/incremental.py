@@ -23,6 +23,7 @@ from ragpack.statistics.rows import Floats, Ints, Options, Row, Rows, axes
 
 VALUES = ("r2_base", "r2_full", "delta_r2", "delta_r2_ci", "beta_base", "beta_base_se", "beta_base_ci", "beta",
           "beta_se", "beta_ci", "p", "partial", "partial_ci", "corr")  # fmt: skip
+COEFFICIENTS = 3
 INTERVALS = ("delta_r2", "beta_base", "beta", "partial")
 
 
@@ -95,23 +96,30 @@ def _ask(row: Row, rows: Rows, options: Options) -> Asked:
         row["note"] = ONE
         return Asked(row, None)
     row["method"] = f"{options.method}; standard errors: OLS, cluster-robust (statsmodels)"
-    if len(values) > 3:
-        row["beta_base_se"], row["beta_se"] = robust(values, question)
+    row["beta_base_se"], row["beta_se"] = robust(values, question)
     return Asked(row, sums)
 
 
 class Errors(NamedTuple):
-    """Standard errors of the coefficients of x₁ and x₂."""
+    """Standard errors of the coefficients of x₁ and x₂; None where there are too few questions to tell."""
 
-    base: float
-    feature: float
+    base: float | None
+    feature: float | None
 
 
 def robust(values: Floats, question: Ints) -> Errors:
-    """Cluster-robust standard errors of y on 1, x₁, x₂, all z-scored; `values` [n, 3] = (x₁, x₂, y), n > 3."""
+    """Cluster-robust standard errors of y on 1, x₁, x₂, all z-scored; `values` [n, 3] = (x₁, x₂, y).
+
+    With no more questions than coefficients the scores of the questions, which add up to 0, leave a covariance that is
+    singular: its errors are no errors.
+    """
     from statsmodels.regression.linear_model import OLS
 
+    if len(np.unique(question)) <= COEFFICIENTS:
+        return Errors(None, None)
     z = np.column_stack([standardised(column) for column in values.T])
     design = np.column_stack([np.ones(len(z)), z[:, :2]])
-    found = OLS(z[:, 2], design).fit(cov_type="cluster", cov_kwds={"groups": question}).bse
-    return Errors(float(found[1]), float(found[2]))
+    fitted = OLS(z[:, 2], design).fit(cov_type="cluster", cov_kwds={"groups": question})
+    # Rounding takes the variance of an exact fit below 0.
+    errors = np.sqrt(np.maximum(np.diag(fitted.cov_params()), 0.0))
+    return Errors(float(errors[1]), float(errors[2]))
