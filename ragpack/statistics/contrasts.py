@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ragpack.statistics.bootstrap import cluster_sums, interval, resampled
+from ragpack.statistics.bootstrap import cluster_sums, interval, resampled_each
 from ragpack.statistics.paired import Paired, pair, paired_axes, pairs_of
-from ragpack.statistics.rows import Options, Row, Rows
+from ragpack.statistics.rows import Floats, Options, Row, Rows
 
 METRICS = ("f1", "em", "answer_in_context", "gold_doc_coverage", "tokens")
 ALPHA = 0.05
@@ -21,39 +23,51 @@ def contrasts(rows: Rows, options: Options) -> list[Row]:
     Source: P1 §5; Holm 1979, by statsmodels.
     """
     wanted = pairs_of(rows, options)
-    table = []
+    asked = []
     for labels, part in rows.split(paired_axes(options)):
         for policy, baseline in wanted:
             ours = part.is_level("policy", policy)
             if ours.any():
                 paired = pair(part, ours, part.is_level("policy", baseline))
                 name = {"policy": policy, "baseline": baseline}
-                table += [{**labels, **name, **found} for found in _contrast(part, paired, options)]
+                asked += _ask({**labels, **name}, part, paired, options)
+    # One pass over the draws for the whole table: most of its contrasts are over equally many questions.
+    for (row, _), drawn in zip(
+        asked, resampled_each([ask.sums for ask in asked], options.resamples, options.seed), strict=True
+    ):
+        if row["n"]:
+            found = interval(drawn[:, 0] / drawn[:, 1], options.level)
+            row |= {"ci": [found.low, found.high], "p": found.p}
+    table = [ask.row for ask in asked]
     _correct(table, options)
     return table
 
 
-def _contrast(rows: Rows, paired: Paired, options: Options) -> list[Row]:
-    table = []
+class Asked(NamedTuple):
+    """A row of the table, and the sums that its interval is to be drawn from."""
+
+    row: Row
+    sums: Floats
+    """[questions, 2] sum of differences, number of pairs."""
+
+
+def _ask(labels: Row, rows: Rows, paired: Paired, options: Options) -> list[Asked]:
+    asked = []
     for metric in METRICS:
         column = rows.column(metric)
         if np.isnan(column).all():
             continue
         difference = column[paired.ours] - column[paired.theirs]
         kept = ~np.isnan(difference)
-        row: Row = {"metric": metric, "n": int(kept.sum()), "questions": 0,
+        questions, question = np.unique(paired.question[kept], return_inverse=True)
+        row: Row = {**labels, "metric": metric, "n": int(kept.sum()), "questions": len(questions),
                     "excluded": paired.excluded + int((~kept).sum()), "difference": None, "ci": None, "p": None,
-                    "p_adjusted": None, "significant": None}  # fmt: skip
+                    "p_adjusted": None, "significant": None, "method": f"paired {options.method}"}  # fmt: skip
         if kept.any():
-            questions, question = np.unique(paired.question[kept], return_inverse=True)
-            sums = np.column_stack([difference[kept], np.ones(kept.sum())])
-            drawn = resampled(cluster_sums(sums, question, len(questions)), options.resamples, options.seed)
-            found = interval(drawn[:, 0] / drawn[:, 1], options.level)
-            row |= {"questions": len(questions), "difference": float(difference[kept].mean()),
-                    "ci": [found.low, found.high], "p": found.p}  # fmt: skip
-        row["method"] = f"paired {options.method}"
-        table.append(row)
-    return table
+            row["difference"] = float(difference[kept].mean())
+        values = np.column_stack([difference[kept], np.ones(kept.sum())])
+        asked.append(Asked(row, cluster_sums(values, question, len(questions))))
+    return asked
 
 
 def _correct(table: list[Row], options: Options) -> None:
