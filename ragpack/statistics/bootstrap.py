@@ -7,19 +7,19 @@ vector of counts, and all resamples are one matrix product. Checked against loop
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ragpack.statistics.draws import Counts, batch, multinomial
+
 Floats = NDArray[np.float64]
-Counts = NDArray[np.uint8]
 
 CELLS = 1_000_000
-"""Counts held at once, as numbers that can be multiplied: 8 MB."""
-CACHED = 65_536
-"""Counts drawn at once: they stay in a core's cache. Three times as fast as drawing millions."""
+"""Counts held at once at most, as numbers that can be multiplied: 8 MB."""
 KEPT = 64_000_000
 """Bytes of a matrix of counts that is kept for the next table; a larger one is drawn anew."""
 HUGE = 1e300
@@ -40,14 +40,17 @@ class Interval(NamedTuple):
         return None if self.low is None and self.high is None else [self.low, self.high]
 
 
-def counts(clusters: int, resamples: int, seed: int) -> Iterator[Counts]:
-    """[r, clusters] how often each cluster was drawn, in blocks of r resamples; `resamples` rows in all.
-
-    Each row is a draw of `clusters` out of `clusters`, with replacement. The same for any size of block."""
+def counts(clusters: int, resamples: int, seed: int, least: int = 1) -> Iterator[Counts]:
+    """[r, clusters] how often each cluster was drawn, `resamples` rows in all, in blocks of at least `least` (but the
+    last, and within CELLS). Each row is a draw of `clusters` out of `clusters`, with replacement; the same for any
+    size of block."""
+    number = min(-(-least // batch(clusters)), max(1, CELLS // (batch(clusters) * clusters)))
     if clusters * resamples > KEPT:
-        yield from _drawn(clusters, resamples, seed)
+        made = multinomial(clusters, resamples, seed)
+        while several := list(itertools.islice(made, number)):
+            yield np.concatenate(several)
         return
-    whole, block = _kept(clusters, resamples, seed), _rows(CELLS, clusters)
+    whole, block = _kept(clusters, resamples, seed), number * batch(clusters)
     for start in range(0, resamples, block):
         yield whole[start : start + block]
 
@@ -55,27 +58,7 @@ def counts(clusters: int, resamples: int, seed: int) -> Iterator[Counts]:
 @functools.lru_cache(maxsize=4)
 def _kept(clusters: int, resamples: int, seed: int) -> Counts:
     """[resamples, clusters] the counts, for the tables of one run: they have the same questions."""
-    return np.concatenate(list(_drawn(clusters, resamples, seed)))
-
-
-def _drawn(clusters: int, resamples: int, seed: int) -> Iterator[Counts]:
-    rng = np.random.default_rng(seed)
-    at_once = _rows(CACHED, clusters)
-    block = _rows(CELLS, clusters)
-    offsets = np.arange(at_once)[:, None] * clusters
-    for start in range(0, resamples, block):
-        # A byte is enough: a cluster is never drawn 256 times (probability below 1e-500).
-        found = np.empty((min(block, resamples - start), clusters), dtype=np.uint8)
-        for first in range(0, len(found), at_once):
-            part = found[first : first + at_once]
-            drawn = rng.integers(0, clusters, size=part.shape)
-            drawn += offsets[: len(part)]
-            part[:] = np.bincount(drawn.ravel(), minlength=part.size).reshape(part.shape)
-        yield found
-
-
-def _rows(cells: int, clusters: int) -> int:
-    return max(1, cells // max(1, clusters))
+    return np.concatenate(list(multinomial(clusters, resamples, seed)))
 
 
 def cluster_sums(values: Floats, question: NDArray[np.int64], clusters: int) -> Floats:
@@ -93,7 +76,8 @@ def resampled(sums: Floats, resamples: int, seed: int) -> Floats:
         return np.full((resamples, sums.shape[1]), np.nan)
     drawn = np.empty((resamples, sums.shape[1]))
     start = 0
-    for block in counts(len(sums), resamples, seed):
+    # Many columns, many resamples at once: each block reads all the sums.
+    for block in counts(len(sums), resamples, seed, least=sums.shape[1]):
         np.matmul(block.astype(np.float64), sums, out=drawn[start : start + len(block)])
         start += len(block)
     return drawn
