@@ -99,7 +99,7 @@ class Stats:
                 value = float("nan")
             elif isinstance(value, bool) or not isinstance(value, int | float):
                 raise DataError(f"diagnose.{name}: expected a number, got {value!r}")
-            column = self._columns.setdefault(name, [float("nan")] * at if at else [])
+            column = self._columns.setdefault(name, [])
             column.extend([float("nan")] * (at - len(column)))
             column.append(value)
 
