@@ -33,7 +33,7 @@ FAMILIES = {
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
     "datasets": (DATASETS, {"emit", "entries", "sample"}),
-    "statistics": (TABLES, {"bootstrap", "estimates", "needs", "paired", "rows", "where"}),
+    "statistics": (TABLES, {"bootstrap", "draws", "estimates", "moments", "needs", "paired", "rows", "where"}),
 }
 """Folder → its table, and the modules in it that are no plug-ins."""
 PLUGINS = [(folder, name) for folder, (table, _) in FAMILIES.items() for name in table]
