@@ -28,7 +28,7 @@ FAMILIES = {
     "packers": (PACKERS, {"objective", "selection"}),
     "retrievers": (RETRIEVERS, {"corpus"}),
     "readers": (READERS, {"base", "prompt"}),
-    "datasets": (DATASETS, {"emit", "entries", "sample"}),
+    "datasets": (DATASETS, {"emit", "entries", "fields", "gold", "sample"}),
     "statistics": (TABLES, {"bootstrap", "rows"}),
 }
 """Folder → its table, and the modules in it that are no plug-ins."""
