@@ -26,7 +26,7 @@ HEAVY = {
 FAMILIES = {
     "candidates": (CANDIDATES, {"lexical", "problem", "snippet"}),
     "packers": (PACKERS, {"objective", "selection"}),
-    "retrievers": (RETRIEVERS, {"corpus"}),
+    "retrievers": (RETRIEVERS, {"base", "corpus", "links", "names"}),
     "readers": (READERS, {"base", "prompt"}),
     "datasets": (DATASETS, {"emit", "entries", "fields", "gold", "sample"}),
     "statistics": (TABLES, {"bootstrap", "rows"}),
