@@ -27,8 +27,9 @@ def import_(
 ) -> int:
     """ragpack import hotpotqa hotpot_dev_distractor_v1.json --sample 500 --seed 42 -o q.jsonl
 
-    Read a published dataset: its files in, ragpack.question/1 out, or ragpack.doc/1 of a corpus. Layouts of a format
-    are told apart by themselves. A sample depends on the questions' ids and the seed alone, not on the order of the file.
+    Read a published dataset: its files in, ragpack.question/1 out, or ragpack.doc/1 of a corpus, or ragpack.hits/1
+    where passages were retrieved already. Layouts of a format are told apart by themselves. A sample depends on the
+    questions' ids and the seed alone, not on the order of the file.
     """
     from ragpack.datasets import DATASETS
     from ragpack.datasets.emit import written

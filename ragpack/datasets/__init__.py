@@ -10,5 +10,8 @@ DATASETS: dict[str, str] = {
     "musique": "ragpack.datasets.musique:read",
     "2wiki": "ragpack.datasets.twowiki:read",
     "2wiki-corpus": "ragpack.datasets.corpus:read",
+    "nq": "ragpack.datasets.nq:read",
+    "popqa": "ragpack.datasets.popqa:read",
+    "dpr": "ragpack.datasets.dpr:read",
     "corpus": "ragpack.datasets.corpus:read",
 }

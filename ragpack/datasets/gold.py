@@ -38,8 +38,10 @@ def read_gold(path: str) -> Gold:
         elif len(parts) == 2:
             question, doc = parts
         else:
-            raise DataError(f"{where}expected 2 or 4 columns with a tab between them, got {len(parts)}",
-                            "Columns: question id, document id; or question id, 0, document id, relevance.")  # fmt: skip
+            raise DataError(
+                f"{where}expected 2 or 4 columns with a tab between them, got {len(parts)}",
+                "Columns: question id, document id; or question id, 0, document id, relevance.",
+            )
         if doc not in found.setdefault(question, []):
             found[question].append(doc)
     return found
