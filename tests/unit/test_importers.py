@@ -75,9 +75,11 @@ def imported(tmp_path, format, entries, **options):
     file.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
     failed = []
     read = load(DATASETS, format)
-    found = list(read(str(file), lambda source, number, error, identity: failed.append((number, identity, error.message)),
-                      **options))  # fmt: skip
-    return found, failed
+
+    def fail(source, number, error, identity):
+        failed.append((number, identity, error.message))
+
+    return list(read(str(file), fail, **options)), failed
 
 
 def one(tmp_path, format, entry, **options):
@@ -183,7 +185,8 @@ def test_dpr(tmp_path):
         ({"id": 7, "title": "Lisk", "text": ""}, Doc(id="7", title="Lisk", text="")),
         ({"_id": "d1", "title": "", "text": "x"}, Doc(id="d1", text="x")),
         ({"_id": "d1", "text": "x", "metadata": {}}, Doc(id="d1", text="x")),
-        ({"id": "0", "contents": '"The "Lisk""\nA river.\nLong.'}, Doc(id="0", title='The "Lisk"', text="A river.\nLong.")),
+        ({"id": 0, "contents": '"The "Lisk""\nLong.\nA river.'},
+         Doc(id="0", title='The "Lisk"', text="Long.\nA river.")),
     ],
 )  # fmt: skip
 def test_corpus(tmp_path, entry, expected):
@@ -205,7 +208,7 @@ def test_a_corpus_is_no_sample(tmp_path):
 @pytest.mark.parametrize(
     ("format", "entry", "expected"),
     [
-        ("musique", {**MUSIQUE, "paragraphs": [{**MUSIQUE["paragraphs"][0], "idx": "0"}]}, "idx: expected a whole number"),
+        ("musique", {**MUSIQUE, "paragraphs": [{**MUSIQUE["paragraphs"][0], "idx": "0"}]}, "expected a whole number"),
         ("musique", {**MUSIQUE, "paragraphs": None}, "another form"),
         ("musique", {**MUSIQUE, "answerable": "yes"}, "answerable: expected true or false, got 'yes'"),
         ("musique", {**MUSIQUE, "answer_aliases": "Vale"}, "answer_aliases: expected a list of strings"),
@@ -218,7 +221,7 @@ def test_a_corpus_is_no_sample(tmp_path):
         ("nq", BARE, "'ctxs' is missing"),
         ("popqa", {**POPQA, "possible_answers": "[Ostra"}, "possible_answers: not JSON"),
         ("popqa", {**POPQA, "possible_answers": "3"}, "possible_answers: expected a list of strings, got 3"),
-        ("dpr", {**DPR, "ctxs": [{"title": "x", "text": "y", "score": "high"}]}, "score: expected a number, got 'high'"),
+        ("dpr", {**DPR, "ctxs": [{"title": "x", "text": "y", "score": "high"}]}, "expected a number, got 'high'"),
         ("dpr", {**DPR, "ctxs": [DPR["ctxs"][2]] * 2}, "ctxs[1]: the id 'p9' is there twice"),
         ("dpr", {**DPR, "ctxs": [{"title": "x", "text": "y", "has_answer": 1}]}, "has_answer: expected true or false"),
         ("corpus", {"title": "", "text": "x"}, "neither 'id' nor 'title'"),
