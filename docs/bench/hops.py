@@ -63,6 +63,7 @@ class Scored(NamedTuple):
     recall: dict[int, float]
     all_gold: dict[int, float]
     milliseconds: float
+    """Of processor time, for one question."""
 
 
 def sets(data: Path, half: int | None) -> Iterator[Set]:
@@ -73,12 +74,12 @@ def sets(data: Path, half: int | None) -> Iterator[Set]:
             hotpot.setdefault(question.id, question)
     questions, gold, documents = (str(data / "2wikimultihopqa" / name) for name in TWOWIKI)
     passages = Corpus(list(corpus.read(documents, refuse)), "")
-    for name, found, searched in (
+    for title, found, searched in (
         ("HotpotQA", list(hotpot.values()), None),
         ("2Wiki", list(twowiki.read(questions, refuse, gold=gold)), passages),
         ("MuSiQue", [one for name in MUSIQUE for one in musique.read(str(data / "musique" / name), refuse)], None),
     ):
-        yield Set(name, [one for one in found if one.gold and half in (None, half_of(one.id))], searched)
+        yield Set(title, [one for one in found if one.gold and half in (None, half_of(one.id))], searched)
 
 
 def half_of(identity: str) -> int:
@@ -101,10 +102,10 @@ def opened(text: str, searched: Corpus | None) -> Retriever:
 
 def scored(retriever: Retriever, one: Set) -> Scored:
     """Search all questions of a set."""
-    started = time.perf_counter()
+    started = time.process_time()
     ranked = [[found.doc.id for found in retriever.search(question.question, question.docs, max(CUTS))]
               for question in one.questions]  # fmt: skip
-    spent = time.perf_counter() - started
+    spent = time.process_time() - started
     pairs = [(ids, question.gold) for ids, question in zip(ranked, one.questions, strict=True)]
     n = len(pairs)
     return Scored(
@@ -117,14 +118,14 @@ def scored(retriever: Retriever, one: Set) -> Scored:
 def table(found: list[Set], specs: list[str]) -> None:
     """Print the rows of a Markdown table."""
     print("| set | n | retriever | " + " | ".join(f"recall@{k}" for k in CUTS) + " | "
-          + " | ".join(f"all_gold@{k}" for k in CUTS) + " | ms a question |")  # fmt: skip
+          + " | ".join(f"all_gold@{k}" for k in CUTS) + " | CPU ms a question |")  # fmt: skip
     print("|---" * (4 + 2 * len(CUTS)) + "|")
     for one in found:
         for spec in specs:
             result = scored(opened(spec, one.corpus), one)
             numbers = [f"{value:.3f}" for value in (*result.recall.values(), *result.all_gold.values())]
-            print(f"| {one.name} | {len(one.questions)} | `{spec}` | {' | '.join(numbers)} | {result.milliseconds:.1f} |",
-                  flush=True)  # fmt: skip
+            cells = [one.name, str(len(one.questions)), f"`{spec}`", *numbers, f"{result.milliseconds:.1f}"]
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def choose(found: list[Set], minutes: float) -> None:
@@ -134,7 +135,8 @@ def choose(found: list[Set], minutes: float) -> None:
     number of questions.
     """
     until = time.monotonic() + 60 * minutes
-    best, given = objective(found, {}), {}
+    given: dict[str, float] = {}
+    best = objective(found, given)
     print(f"{best:.4f} {spec_of({})}", flush=True)
     better = True
     while better and time.monotonic() < until:

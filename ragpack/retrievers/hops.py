@@ -50,6 +50,9 @@ class Reached(NamedTuple):
 class Hops:
     """A base retriever whose hits lead on to others."""
 
+    version = 1
+    """Part of the content key: other links or scores get another number."""
+
     def __init__(self, corpus: Corpus | None, base: Retriever, n: int, beam: int, weights: Weights) -> None:
         self._base, self._n, self._beam, self._weights = base, n, beam, weights
         self._docs = _ordered(corpus.docs) if corpus else []
@@ -183,8 +186,8 @@ class _Terms:
 
 
 def open_retriever(
-    corpus: Corpus | None, *, n: int = 3, beam: int = 8, base: str = "bm25", keep: float = 0.9, lift: float = 1.3,
-    same: float = 0.2, title: float = 1.0, back: float = 0.7, names: float = 0.8, own: float = 0.3, rest: float = 0.5,
+    corpus: Corpus | None, *, n: int = 3, beam: int = 6, base: str = "bm25", keep: float = 0.85, lift: float = 1.3,
+    same: float = 0.2, title: float = 1.0, back: float = 0.6, names: float = 0.9, own: float = 0.45, rest: float = 0.5,
 ) -> Hops:  # fmt: skip
     """Follows links between documents for n hops, from the hits of another retriever; no model.
 

@@ -45,6 +45,8 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     corpus = read_corpus(params.corpus) if params.corpus else None
     retriever = opener(corpus, **arguments_of(opener, dict(spec.given)))
     index = corpus.fingerprint if corpus else "pool"
+    # A retriever that has a version counts it up when it finds otherwise; keys of the others stay as they are.
+    version = getattr(retriever, "version", None)
 
     def retrieve(record: Question, cells: Sequence[int]) -> list[Payload]:
         del cells
@@ -64,7 +66,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
         # A corpus stands for itself by its fingerprint; a pool is part of the question.
         projection=(lambda record: record.question) if corpus else _projection,
         cells=(f"{spec} {params.k}",),
-        fingerprints={"index": index},
+        fingerprints={"index": index} | ({"retriever": str(version)} if version is not None else {}),
         adds=("hits", "retrieve"),
         base=_base,
     )

@@ -13,6 +13,7 @@ from mapped import rows
 
 from ragpack.errors import UsageError
 from ragpack.records import Hits, view
+from ragpack.retrievers.hops import Hops
 from ragpack.retrievers.links import COMMON
 from ragpack.stages.retrieve import RetrieveParams, open_retrieve
 
@@ -191,6 +192,18 @@ def test_every_process_finds_the_same():
     outs = {subprocess.run(command, cwd=ROOT, env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
                            capture_output=True, check=True).stdout for seed in ("1", "2", "3")}  # fmt: skip
     assert len(outs) == 1
+
+
+def test_the_version_is_in_the_key(monkeypatch):
+    def key(spec):
+        (row,) = rows(open_retrieve(RetrieveParams(retriever=spec)), [{"id": "a", "question": ASKED, "docs": POOL}])
+        return row["retrieve"]["key"]
+
+    before = key("hops"), key("bm25")
+    assert key("hops:n=3") == before[0] != key("hops:n=2")
+    monkeypatch.setattr(Hops, "version", Hops.version + 1)
+    assert key("hops") != before[0]
+    assert key("bm25") == before[1]
 
 
 @pytest.mark.parametrize(
