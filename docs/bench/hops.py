@@ -37,7 +37,7 @@ HOTPOTQA = ("hotpot_dev_distractor_sample.json", "hotpot_train_sample.json", "ho
 MUSIQUE = ("musique_ans_train_sample.jsonl", "musique_ans_dev_sample.jsonl")
 TWOWIKI = "2wikimultihopqa_questions.json", "2wikimultihopqa_gold_titles.derived.tsv", "2wikimultihopqa_corpus.json"
 ABLATION = (
-    "bm25", "hops", "hops:n=0", "hops:n=1", "hops:n=2", "hops:lift=0", "hops:same=0", "hops:title=0,back=0",
+    "bm25", "hops", "hops:n=0", "hops:n=1", "hops:n=3", "hops:lift=0", "hops:same=0", "hops:title=0,back=0",
     "hops:back=0", "hops:names=0", "hops:own=0", "hops:rest=0",
 )  # fmt: skip
 GRID: dict[str, tuple[float, ...]] = {

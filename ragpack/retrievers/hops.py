@@ -186,7 +186,7 @@ class _Terms:
 
 
 def open_retriever(
-    corpus: Corpus | None, *, n: int = 3, beam: int = 6, base: str = "bm25", keep: float = 0.85, lift: float = 1.3,
+    corpus: Corpus | None, *, n: int = 2, beam: int = 6, base: str = "bm25", keep: float = 0.85, lift: float = 1.3,
     same: float = 0.2, title: float = 1.0, back: float = 0.6, names: float = 0.9, own: float = 0.45, rest: float = 0.5,
 ) -> Hops:  # fmt: skip
     """Follows links between documents for n hops, from the hits of another retriever; no model.
