@@ -39,12 +39,13 @@ class Weights(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """A document on a path: its score so far, and the last step of the path."""
+    """A document that the question or a path leads to."""
 
     score: float
-    hop: int = 0
-    bridge: int | None = None
+    path: tuple[int, ...] = ()
+    """The documents before it, from the question on."""
     link: float | None = None
+    """Strength of the last step."""
 
 
 class Hops:
@@ -71,8 +72,8 @@ class Hops:
         for _ in range(self._n):
             walk.hop(self._beam)
         return [
-            Found(pool[at], one.score, {"base": base.get(at), "link": one.link, "hop": float(one.hop)},
-                  None if one.bridge is None else pool[one.bridge].id)
+            Found(pool[at], one.score, {"base": base.get(at), "link": one.link, "hop": len(one.path)},
+                  pool[one.path[-1]].id if one.path else None)
             for at, one in walk.best(k)
         ]  # fmt: skip
 
@@ -111,16 +112,18 @@ class _Walk:
         return sorted(self.reached.items(), key=lambda item: (-item[1].score, item[0]))[:k]
 
     def hop(self, beam: int) -> None:
-        """Follow the links of the `beam` best, all of them with the scores that they had before this hop."""
+        """Follow the links of the `beam` best, all of them with the scores that they had before this hop. None leads to
+        a document on its own path, or to a better one: scores would feed on themselves."""
         found = dict(self.reached)
-        for at, source in self.best(beam):
+        for place, (at, source) in enumerate(best := self.best(beam)):
+            better = {other for other, _ in best[:place]}
             for target, link in self._linked(at).items():
-                if self._on_path(at, target):
+                if target in source.path or target in better:
                     continue
                 score = self._weights.keep * source.score * link + self._weights.own * self._own.get(target, 0.0)
                 score += self._weights.rest * self._terms.added(at, target)
                 if target not in found or score > found[target].score:
-                    found[target] = Reached(score, source.hop + 1, at, link)
+                    found[target] = Reached(score, (*source.path, at), link)
         self.reached = found
 
     def _linked(self, at: int) -> dict[int, float]:
@@ -150,16 +153,6 @@ class _Walk:
 
     def _asked(self, name: Name) -> bool:
         return all(word in self._words for word in name)
-
-    def _on_path(self, at: int, target: int) -> bool:
-        """Is the target among the documents that led here? Their scores would feed on themselves."""
-        place: int | None = at
-        seen = 0
-        while place is not None and seen <= len(self.reached):
-            if place == target:
-                return True
-            place, seen = self.reached[place].bridge, seen + 1
-        return False
 
 
 class _Terms:

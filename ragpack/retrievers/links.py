@@ -17,7 +17,8 @@ from ragpack.retrievers.names import Name, Surface, forms_of, names, surface
 from ragpack.text import STOP_WORDS
 
 COMMON = 50
-"""A name that more documents hold is no link: following it would cost more than it tells."""
+"""A name that more documents hold is no link, nor is a title that more documents have, and from a document that more
+mention no link leads back: following them would cost more than they tell, the more so the larger the corpus."""
 STEM = 5
 """A word's stem is its first letters, this many: "directed" and "director" are one term."""
 _END = ""
@@ -112,7 +113,7 @@ class Links:
         found: dict[int, tuple[int, int]] = {}
         for place, form in enumerate(self._forms_in(text)):
             owners = self._owners[form]
-            for owner in owners:
+            for owner in owners if len(owners) <= COMMON else ():
                 if owner != at and owner not in found:
                     found[owner] = (place, len(owners))
         return found
@@ -128,7 +129,8 @@ class Links:
             for target, (place, owners) in row.items():
                 weight = counts[target] ** -0.1 * owners**-0.5 / (1 + 0.05 * place)
                 out[at].append(Mention(target, weight))
-                back[target].append(Mention(at, weight))
+                if counts[target] <= COMMON:
+                    back[target].append(Mention(at, weight))
         return out, back
 
 

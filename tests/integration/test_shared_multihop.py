@@ -62,7 +62,7 @@ def test_every_entry_comes_in(name):
         if isinstance(one, Question) and one.docs:
             documents = [doc.id for doc in one.docs]
             assert len(set(documents)) == len(documents)
-            assert one.gold
+            assert one.gold or one.group == "musique_unanswerable"
             assert set(one.gold) <= set(documents)
 
 
