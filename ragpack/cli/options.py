@@ -161,31 +161,38 @@ def with_flow(*groups: Options) -> Callable[[Callable[..., int]], Callable[..., 
     """Give a command the shared options and arguments; it gets them bundled, as `flow`."""
     shared = {name: pair for group in groups for name, pair in group.items()}
 
-    def decorate(command: Callable[..., int]) -> Callable[..., int]:
-        own = inspect.signature(command, eval_str=True)
-        added = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for name, (annotation, default) in shared.items()
-        ]
+    def flow(taken: dict[str, Any]) -> object:
+        from ragpack.flow.engines import ENGINES
+        from ragpack.flow.run import Flow
 
-        @functools.wraps(command)
-        def wrapper(**given: Any) -> int:  # noqa: ANN401 # the options' values
-            from ragpack.flow.engines import ENGINES
-            from ragpack.flow.run import Flow
+        taken.pop("params", None)
+        engine = taken.get("engine")
+        if engine is not None and engine not in ENGINES:
+            raise UsageError(f"unknown engine '{engine}'. {did_you_mean(engine, ENGINES)}")
+        return Flow(**{**taken, "files": tuple(taken["files"] or ())})
 
-            taken = {name: given.pop(name) for name in shared}
-            taken.pop("params", None)
-            engine = taken.get("engine")
-            if engine is not None and engine not in ENGINES:
-                raise UsageError(f"unknown engine '{engine}'. {did_you_mean(engine, ENGINES)}")
-            return command(flow=Flow(**{**taken, "files": tuple(taken["files"] or ())}), **given)
+    return lambda command: bundled(command, "flow", shared, flow)
 
-        parameters = [one for one in own.parameters.values() if one.name != "flow"]
-        wrapper.__signature__ = own.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined] # read by typer
-        wrapper.__annotations__ = {one.name: one.annotation for one in [*parameters, *added]}
-        return wrapper
 
-    return decorate
+def bundled(
+    command: Callable[..., int], name: str, options: Options, bundle: Callable[[dict[str, Any]], object]
+) -> Callable[..., int]:
+    """A command with more options, which it gets as one argument: what `bundle` makes of their values."""
+    own = inspect.signature(command, eval_str=True)
+    added = [
+        inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for one, (annotation, default) in options.items()
+    ]
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> int:  # noqa: ANN401 # the options' values
+        taken = {one: given.pop(one) for one in options}
+        return command(**{name: bundle(taken)}, **given)
+
+    parameters = [one for one in own.parameters.values() if one.name != name]
+    wrapper.__signature__ = own.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined] # read by typer
+    wrapper.__annotations__ = {one.name: one.annotation for one in [*parameters, *added]}
+    return wrapper
 
 
 def whole_numbers(texts: list[str], option: str) -> tuple[int, ...]:
