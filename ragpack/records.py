@@ -106,6 +106,19 @@ class Retrieve:
     """Hits asked for."""
     index: str
     """`pool`, or the fingerprint of the corpus."""
+    reader: str | None = None
+    """Back end of the reader that was asked between searches: `vllm`, `openai`, `extractive`; this and the next five
+    are absent where no reader was asked."""
+    model: str | None = None
+    """Model id, or the name of its folder."""
+    prompt: Prompt | None = None
+    """The prompt template."""
+    thoughts: list[str] | None = None
+    """What the reader said, in order; `hits[].scores.hop` counts them from 1."""
+    calls: int | None = None
+    """Requests to the reader for this question; one that gave no thought is counted."""
+    tokens: Usage | None = None
+    """Tokens of these calls together."""
     key: str | None = None
     """Content key: equal keys, equal hits."""
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from ragpack.cli import app
 from ragpack.cli.options import RESUME, SHARED, WORKERS, with_flow
+from ragpack.cli.reading import Chosen, with_reader
+from ragpack.errors import UsageError
 
 
 @app.command()
 @with_flow(SHARED, RESUME, WORKERS)
+@with_reader
 def retrieve(
     flow: object,
+    reader: object,
     k: Annotated[int, typer.Option("-k", "--k", metavar="N", min=1, help="Hits for each question.")] = 5,
     corpus: Annotated[
         str | None,
@@ -22,14 +27,31 @@ def retrieve(
     retriever: Annotated[
         str, typer.Option("--retriever", metavar="SPEC", help="name:key=value,…; `ragpack list retrievers`.")
     ] = "bm25",
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            "--tokenizer", metavar="MODEL", help="ircot: counts the passages of a prompt; else the vLLM model's own."
+        ),
+    ] = None,
 ) -> int:
     """ragpack retrieve q.jsonl -k 5 -o hits.jsonl
 
     Rank documents for each question: ragpack.question/1 in, ragpack.hits/1 out.
     """
     from ragpack.flow.run import Flow, run_stage
+    from ragpack.stages.interleave import ReaderParams
     from ragpack.stages.retrieve import RetrieveParams, open_retrieve
 
     assert isinstance(flow, Flow)
     params = RetrieveParams(k=k, retriever=retriever, corpus=corpus)
-    return run_stage("retrieve", open_retrieve, params, flow, {"params": params}, fields=("hits", "retrieve"))
+    shown = params
+    if isinstance(reader, Chosen):
+        if reader.name == "vllm" and (flow.jobs > 1 or flow.engine not in (None, "serial")):
+            raise UsageError(
+                "-j, --engine: each worker would load the model", "Leave them out: vLLM takes many questions at once."
+            )
+        params = replace(params, reader=ReaderParams(reader.name, reader.model, tokenizer, reader.engine))
+        shown = replace(params, reader=ReaderParams(reader.name, reader.model, tokenizer, reader.shown))
+    elif tokenizer:
+        raise UsageError("--tokenizer counts what a reader is shown, and none is named")
+    return run_stage("retrieve", open_retrieve, params, flow, {"params": shown}, fields=("hits", "retrieve"))

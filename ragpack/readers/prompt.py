@@ -1,7 +1,9 @@
-"""The answering prompt: ours, named and versioned; its hash is in every record."""
+"""The prompts: ours, named and versioned; their hashes are in every record."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -27,8 +29,7 @@ class Template(NamedTuple):
     @property
     def hash(self) -> str:
         """Hash of the words: another wording is another prompt."""
-        words = [self.system, self.user, *(part for example in self.examples for part in example)]
-        return blake2b("\0".join(words).encode(), digest_size=8).hexdigest()
+        return _hash([self.system, self.user, *(part for example in self.examples for part in example)])
 
     def messages(self, question: str, context: str) -> list[Message]:
         """The chat of one question. Braces in a context are text."""
@@ -40,9 +41,59 @@ class Template(NamedTuple):
         return chat
 
     def _filled(self, question: str, context: str) -> str:
-        before, _, rest = self.user.partition("{context}")
-        between, _, after = rest.partition("{question}")
-        return f"{before}{context or '(none)'}{between}{question}{after}"
+        return _filled(self.user, {"context": context, "question": question})
+
+
+class Thinking(NamedTuple):
+    """A prompt for the next thought, as chat messages with the places `{context}`, `{question}` and `{thoughts}`."""
+
+    name: str
+    system: str
+    user: str
+    end: str
+    """Words of a thought that is the last one, in lower case."""
+    examples: tuple[ThoughtExample, ...] = ()
+
+    @property
+    def hash(self) -> str:
+        """Hash of the words: another wording is another prompt."""
+        words = [part for one in self.examples for part in (one.context, one.question, *one.thoughts, one.next)]
+        return _hash([self.system, self.user, self.end, *words])
+
+    def messages(self, question: str, context: str, thoughts: Sequence[str]) -> list[Message]:
+        """The chat for one thought. Braces in a context are text."""
+        chat = [{"role": "system", "content": self.system}]
+        for one in self.examples:
+            chat.append({"role": "user", "content": self._filled(one.question, one.context, one.thoughts)})
+            chat.append({"role": "assistant", "content": one.next})
+        chat.append({"role": "user", "content": self._filled(question, context, thoughts)})
+        return chat
+
+    def ends(self, thought: str) -> bool:
+        """Is it the last one?"""
+        return self.end in " ".join(thought.lower().split())
+
+    def _filled(self, question: str, context: str, thoughts: Sequence[str]) -> str:
+        return _filled(self.user, {"context": context, "question": question, "thoughts": " ".join(thoughts)})
+
+
+class ThoughtExample(NamedTuple):
+    """A worked example of one thought, shown as an earlier turn of the chat."""
+
+    context: str
+    question: str
+    thoughts: tuple[str, ...]
+    """Those before it."""
+    next: str
+
+
+def _filled(form: str, places: Mapping[str, str]) -> str:
+    """A form with its places filled, in one pass: what is filled in has no places of its own."""
+    return re.sub(r"\{(\w+)\}", lambda place: places[place[1]] or "(none)", form)
+
+
+def _hash(words: Sequence[str]) -> str:
+    return blake2b("\0".join(words).encode(), digest_size=8).hexdigest()
 
 
 ANSWER = Template(
@@ -72,3 +123,28 @@ EXAMPLES = Template(
 """For small readers, which answer in sentences until they have seen what is meant."""
 
 TEMPLATES = {template.name: template for template in (ANSWER, EXAMPLES)}
+
+THOUGHT = Thinking(
+    "thought/1",
+    "You work out step by step what a question needs, from passages that are found for you. Reply with the next "
+    "thought alone: one short sentence with one new fact from the passages, naming everything in full. Once the facts "
+    "are enough, reply: So the answer is, and the answer.",
+    "Passages:\n{context}\n\nQuestion: {question}\nThoughts so far: {thoughts}\nNext thought:",
+    "the answer is",
+    (
+        ThoughtExample(
+            "Varno Bridge: Varno Bridge crosses the Lisk in the town of Orrel.",
+            "Who founded the town in which Varno Bridge stands?",
+            (),
+            "Varno Bridge stands in the town of Orrel.",
+        ),
+        ThoughtExample(
+            "Varno Bridge: Varno Bridge crosses the Lisk in the town of Orrel.\n"
+            "Orrel: Orrel was founded in 1702 by Ida Brant.",
+            "Who founded the town in which Varno Bridge stands?",
+            ("Varno Bridge stands in the town of Orrel.", "Orrel was founded in 1702 by Ida Brant."),
+            "So the answer is Ida Brant.",
+        ),
+    ),
+)
+"""What `retrieve --retriever ircot` asks between its searches."""

@@ -188,9 +188,9 @@ def open_retriever(
     s_h(y) = max(s_{h-1}(y), keep * s_{h-1}(x) * link(x, y) + own * own score of y + rest * what y adds to x's terms),
     x the beam best of s_{h-1}; link = max(title, back, names) parts, each in [0, 1].
     """
-    from ragpack.retrievers import RETRIEVERS
+    from ragpack.retrievers import ASKING, RETRIEVERS
 
-    bases = [name for name in RETRIEVERS if name != "hops"]
+    bases = [name for name in RETRIEVERS if name not in ("hops", *ASKING)]
     if base not in bases:
         raise UsageError(f"hops: base={base} is no retriever to start from. {did_you_mean(base, bases)}")
     if n < 0 or beam < 1:

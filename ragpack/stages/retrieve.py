@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ragpack.errors import DataError, UsageError
 from ragpack.records import Doc, Hits, Question, Raw
 from ragpack.registry import Parameter, arguments_of, load, parameters_of, parse_spec
-from ragpack.retrievers import RETRIEVERS
+from ragpack.retrievers import ASKING, RETRIEVERS
 from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import read_corpus
 from ragpack.stage import Payload, Stage, each
+from ragpack.stages.interleave import ReaderParams, Walk, open_thinker
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class RetrieveParams:
     """Retriever spec."""
     corpus: str | None = None
     """A file of `ragpack.doc/1`; None: each question's own `docs`."""
+    reader: ReaderParams | None = None
+    """Whom a retriever asks that asks a reader."""
 
 
 def options_of(name: str) -> dict[str, Parameter]:
@@ -41,6 +44,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
             "--corpus: name a file", "Standard input brings the questions, and each worker reads the corpus."
         )
     spec = parse_spec(params.retriever, "retriever", RETRIEVERS, options_of)
+    _check_reader(spec.name, params.reader)
     opener = load(RETRIEVERS, spec.name)
     corpus = read_corpus(params.corpus) if params.corpus else None
     retriever = opener(corpus, **arguments_of(opener, dict(spec.given)))
@@ -48,16 +52,24 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     # A retriever that has a version counts it up when it finds otherwise; keys of the others stay as they are.
     version = getattr(retriever, "version", None)
 
-    def retrieve(record: Question, cells: Sequence[int]) -> list[Payload]:
-        del cells
+    def pool_of(record: Question) -> list[Doc] | None:
         if corpus is None and record.docs is None:
             raise DataError("the question has no 'docs' of its own", "Give --corpus FILE, a file of ragpack.doc/1.")
-        pool = None if corpus is not None else _each_once(record.docs or [])
-        found = retriever.search(record.question, pool, params.k)
-        hits = [_hit(rank, one) for rank, one in enumerate(found, 1)]
-        return [{"hits": hits, "retrieve": {"retriever": str(spec), "k": params.k, "index": index}}]
+        return None if corpus is not None else _each_once(record.docs or [])
 
-    return Stage(
+    def payload(found: Sequence[Found]) -> Payload:
+        hits = [_hit(rank, one) for rank, one in enumerate(found, 1)]
+        return {"hits": hits, "retrieve": {"retriever": str(spec), "k": params.k, "index": index}}
+
+    def retrieve(record: Question, cells: Sequence[int]) -> list[Payload]:
+        del cells
+        return [payload(retriever.search(record.question, pool_of(record), params.k))]
+
+    def walk(record: Question) -> Walk:
+        found: Walk = retriever.walk(record.question, pool_of(record), params.k)
+        return found
+
+    stage = Stage(
         name="retrieve",
         version=1,
         reads=(Question,),
@@ -70,6 +82,26 @@ def open_retrieve(params: RetrieveParams) -> Stage:
         adds=("hits", "retrieve"),
         base=_base,
     )
+    if params.reader is None:
+        return stage
+    thinker = open_thinker(params.reader, retriever.max_tokens, retriever.budget)
+    return replace(
+        stage,
+        run=lambda tasks: thinker.run(walk, lambda walked: payload(walked.found), tasks),
+        fingerprints={**stage.fingerprints, **{f"thought {key}": text for key, text in thinker.fingerprints.items()}},
+        close=thinker.close,
+    )
+
+
+def _check_reader(retriever: str, reader: ReaderParams | None) -> None:
+    """Is there a reader just where one is asked? Before the corpus is read."""
+    if retriever in ASKING and reader is None:
+        raise UsageError(
+            f"{retriever} asks a reader: give --model MODEL, with --base-url URL for one on a server",
+            "Without a model, --reader extractive makes a dry run.",
+        )
+    if retriever not in ASKING and reader is not None:
+        raise UsageError(f"--model, --base-url, --reader: {retriever} asks no reader", f"{', '.join(ASKING)} does.")
 
 
 def _projection(record: Question) -> object:
