@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import importlib.util
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from importlib import metadata
@@ -162,6 +163,7 @@ class _Vllm:
             from vllm.sampling_params import RequestOutputKind
 
             quiet = {"disable_log_stats": True, "use_tqdm_on_load": False}
+            _mend_llvmlite()
             with warnings.catch_warnings(action="ignore"):
                 llm = LLM(model=self._path, trust_remote_code=False, **{**quiet, **self._settings})
         except Exception as error:
@@ -243,6 +245,26 @@ def _engine_input(engine: Any, ids: list[int]) -> Any:  # noqa: ANN401 # the lib
 
 
 # set-up
+
+
+def _mend_llvmlite() -> None:
+    """Let vLLM look at numba's modules, which another library may have loaded: bm25s does.
+
+    On a CPU the engine reads `vars()` of every object in every module. llvmlite's handle on its C library says that it
+    has any attribute, `__dict__` as well, and gives a C function for it: the engine falls over that.
+    """
+    module = sys.modules.get("llvmlite.binding.ffi")
+    kind: Any = type(getattr(module, "lib", None))
+    found = kind.__dict__.get("__getattr__")
+    if found is None:
+        return
+
+    def ours(self: object, name: str) -> object:
+        if name == "__dict__":
+            raise AttributeError(name)
+        return found(self, name)
+
+    kind.__getattr__ = ours
 
 
 def _resolve(model: str) -> str:

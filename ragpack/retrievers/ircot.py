@@ -7,6 +7,7 @@ there; search with that sentence; and so on. What all searches found is kept.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from typing import Literal
 
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.records import Doc
@@ -19,8 +20,8 @@ from ragpack.text import words
 class Ircot:
     """A base retriever that is asked again with each thought."""
 
-    def __init__(self, base: Retriever, steps: int, k: int, max_tokens: int, budget: int) -> None:
-        self._base, self._steps, self._k = base, steps, k
+    def __init__(self, base: Retriever, steps: int, k: int, new: bool, max_tokens: int, budget: int) -> None:
+        self._base, self._steps, self._k, self._new = base, steps, k, new
         self.max_tokens, self.budget = max_tokens, budget
         version = getattr(base, "version", None)
         self.version = "1" if version is None else f"1 {version}"
@@ -48,19 +49,21 @@ class Ircot:
 
     def _search(self, query: str, docs: Sequence[Doc] | None, hop: int, found: dict[str, Found]) -> None:
         """Add what the query finds and no earlier one did."""
-        for one in self._base.search(query, docs, self._k):
-            if one.doc.id not in found:
-                found[one.doc.id] = Found(one.doc, one.score, {"base": one.score, "hop": hop})
+        best = self._base.search(query, docs, self._k + (len(found) if self._new else 0))
+        fresh = [one for one in best if one.doc.id not in found]
+        for one in fresh[: self._k]:
+            found[one.doc.id] = Found(one.doc, one.score, {"base": one.score, "hop": hop})
 
 
 def open_retriever(
-    corpus: Corpus | None, *, base: str = "bm25", steps: int = 3, k: int = 4, max_tokens: int = 64, budget: int = 1024
-) -> Ircot:
+    corpus: Corpus | None, *, base: str = "bm25", steps: int = 3, k: int = 4, count: Literal["all", "new"] = "all",
+    max_tokens: int = 64, budget: int = 1024,
+) -> Ircot:  # fmt: skip
     """Asks the reader for a thought between searches, and searches with it (IRCoT); needs --model.
 
-    `k` documents a search by `base`, at most `steps` thoughts of at most `max_tokens` tokens each, from passages of at
-    most `budget` tokens. Documents stand in the order of the searches that found them, then of the base's scores;
-    score: 1 / rank.
+    `k` documents a search by `base` (`count=new`: such that no earlier search found), at most `steps` thoughts of at
+    most `max_tokens` tokens each, from passages of at most `budget` tokens. Documents stand in the order of the
+    searches that found them, then of the base's scores; score: 1 / rank.
     """
     from ragpack.retrievers import ASKING, RETRIEVERS
 
@@ -70,4 +73,4 @@ def open_retriever(
     for name, value in {"steps": steps, "k": k, "max_tokens": max_tokens, "budget": budget}.items():
         if value < 1:
             raise UsageError(f"ircot: {name}={value} is less than 1")
-    return Ircot(load(RETRIEVERS, base)(corpus), steps, k, max_tokens, budget)
+    return Ircot(load(RETRIEVERS, base)(corpus), steps, k, count == "new", max_tokens, budget)

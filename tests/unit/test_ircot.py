@@ -173,6 +173,12 @@ def test_the_prompt_has_what_was_found_and_thought_so_far(server: Said) -> None:
     assert [message["role"] for message in server.prompts[0]] == ["system", *["user", "assistant"] * 2, "user"]
 
 
+def test_count_new_passes_over_what_is_there(server: Said) -> None:
+    """k=1. Thought 1 finds film again, so its second best, ida, is the new one; thought 2 finds ida, and then rex."""
+    server.script = said_in_turn(*CHAIN)
+    assert steps(retrieved(server, spec="ircot:k=1,count=new")) == [("film", 0), ("ida", 1), ("rex", 2)]
+
+
 @pytest.mark.parametrize(("most", "found"), [(1, 2), (2, 3)])
 def test_steps_is_the_most_thoughts(server: Said, most: int, found: int) -> None:
     server.script = said_in_turn(*CHAIN)
@@ -329,7 +335,7 @@ class Counting:
 
 def driven(reader: Turns, count: int, cached=(), steps=3):
     """Outcomes, and how many tasks were taken before each."""
-    retriever = Ircot(Counting(), steps, 1, 9, 9)
+    retriever = Ircot(Counting(), steps, 1, False, 9, 9)
     taken = 0
 
     def tasks():
@@ -413,7 +419,7 @@ def test_the_key_is_of_model_prompt_and_tokenizer(server: Said, monkeypatch: pyt
 
 def test_a_walk_is_an_exchange() -> None:
     """The retriever alone, without any reader."""
-    walk = Ircot(Counting(), 2, 1, 9, 9).walk("Which?", None, 99)
+    walk = Ircot(Counting(), 2, 1, False, 9, 9).walk("Which?", None, 99)
     wanted = next(walk)
     assert ([doc.id for doc in wanted.docs], wanted.thoughts) == (["d1"], ())
     wanted = walk.send(Thought("Thought 1."))
@@ -443,7 +449,11 @@ def test_passages_never_have_more_than_the_budget(name: str) -> None:
     counted = counter(name)
     for _ in range(40):
         docs = [
-            Doc(id=str(at), title="Lisk" * (at % 2), text="".join(chance.choices("ab é東😀.\n ", k=chance.randint(0, 60))))
+            Doc(
+                id=str(at),
+                title="Lisk" * (at % 2),
+                text="".join(chance.choices("ab é東😀.\n ", k=chance.randint(0, 60))),
+            )
             for at in range(chance.randint(1, 6))
         ]
         budget = chance.randint(1, 80)

@@ -1,0 +1,51 @@
+"""retrieve --retriever ircot with SmolLM2 in vLLM, as a user runs it."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from command import ROOT
+
+from ragpack.readers.prompt import THOUGHT
+from ragpack.records import Hits, view
+
+if importlib.util.find_spec("vllm") is None or importlib.util.find_spec("transformers") is None:
+    pytest.skip(reason="vLLM is not installed (just reader)", allow_module_level=True)
+
+spec = importlib.util.spec_from_file_location("reader_script", ROOT / "fixtures/reader.py")
+script = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(script)
+MODEL: Path = script.default_folder()
+
+pytestmark = [
+    pytest.mark.reader,
+    pytest.mark.slow,
+    pytest.mark.skipif(not (MODEL / "config.json").is_file(), reason="no converted SmolLM2 folder (just reader)"),
+]
+
+
+def test_thoughts_are_queries(ragpack, tmp_path) -> None:
+    """Three questions; then the same from what is there, without a model."""
+    asked = (ROOT / "fixtures/questions.jsonl").read_text(encoding="utf-8").split("\n")[:3]
+    (tmp_path / "q.jsonl").write_text("\n".join(asked) + "\n", encoding="utf-8")
+    words = ("retrieve", "q.jsonl", "--retriever", "ircot:k=2,steps=2,count=new", "--model", MODEL, "-o", "hits.jsonl")
+    said = ragpack(*words).stderr.decode()
+    assert "3 in, 3 out, 0 cached, 0 failed" in said
+    found = (tmp_path / "hits.jsonl").read_bytes()
+    rows = [json.loads(line) for line in found.splitlines()]
+    assert [row["id"] for row in rows] == [json.loads(line)["id"] for line in asked]
+    for row in rows:
+        assert view(row, (Hits,))
+        about = row["retrieve"]
+        assert (about["reader"], about["model"]) == ("vllm", MODEL.name)
+        assert about["prompt"] == {"name": "thought/1", "hash": THOUGHT.hash}
+        assert 1 <= about["calls"] <= 2
+        assert about["tokens"]["prompt"] > 100 * about["calls"]
+        assert 0 < about["tokens"]["completion"] <= 64 * about["calls"]
+        searches = {hit["scores"]["hop"] for hit in row["hits"]}
+        assert searches <= {0, *range(1, len(about["thoughts"]) + 1)}
+        assert [hit["scores"]["hop"] for hit in row["hits"]] == sorted(hit["scores"]["hop"] for hit in row["hits"])
+    assert any(hit["scores"]["hop"] > 0 for row in rows for hit in row["hits"])
+    assert "3 cached" in ragpack(*words, "--resume").stderr.decode()
+    assert (tmp_path / "hits.jsonl").read_bytes() == found
