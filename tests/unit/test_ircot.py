@@ -402,7 +402,8 @@ def test_resume_asks_nothing_twice(server: Said, ragpack, tmp_path) -> None:
     assert len(server.prompts) == 3
     resumed = (tmp_path / "hits.jsonl").read_bytes()
     assert resumed == ragpack(*words).stdout
-    assert server.url not in json.loads((tmp_path / "hits.jsonl.run.json").read_text())["params"].values()
+    about = json.loads((tmp_path / "hits.jsonl.run.json").read_text())["params"]["reader"]
+    assert about["engine"] == {"base_url": None, "concurrency": 8, "timeout": 120.0, "retries": 0}
 
 
 def test_the_key_is_of_model_prompt_and_tokenizer(server: Said, monkeypatch: pytest.MonkeyPatch) -> None:
