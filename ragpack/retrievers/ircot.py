@@ -23,9 +23,9 @@ class Ircot:
     def __init__(self, base: Retriever, steps: int, k: int, new: bool, max_tokens: int, budget: int) -> None:
         self._base, self._steps, self._k, self._new = base, steps, k, new
         self.max_tokens, self.budget = max_tokens, budget
-        version = getattr(base, "version", None)
-        self.version = "1" if version is None else f"1 {version}"
-        """Part of the content key: another walk, or another version of the base, gets another one."""
+        marks = [getattr(base, name, None) for name in ("version", "fingerprint")]
+        self.version = " ".join(["1", *(str(mark) for mark in marks if mark is not None)])
+        """Part of the content key: another walk, or another version or model of the base, gets another one."""
 
     def walk(self, question: str, docs: Sequence[Doc] | None, k: int) -> Generator[Wanted, Thought, Walked]:
         """At most `k` documents, in the order in which they were found: search by search, each best first.

@@ -34,7 +34,7 @@ class ReaderParams:
     """Model id or folder; nothing for the extractive reader."""
     tokenizer: str | None = None
     """Counts the passages of a prompt; None: the model's own under vLLM, else nothing is counted or cut."""
-    engine: dict[str, Any] = field(default_factory=dict)
+    engine: dict[str, Any] = field(default_factory=dict, hash=False)
     """More keyword arguments for `open_reader`."""
 
 
@@ -67,10 +67,10 @@ class Thinker:
         return Thought(text, self._template.ends(text))
 
     def run(
-        self, begin: Callable[[Any], Walk], payload: Callable[[Walked], Payload], tasks: Iterator[Task]
+        self, begin: Callable[[Any], Walk], payload: Callable[[Any, Walked], Payload], tasks: Iterator[Task]
     ) -> Iterator[Outcome]:
-        """Outcomes in the order of the tasks. `begin` gives a record's walk; `payload` what its end adds, to which
-        what was asked is added."""
+        """Outcomes in the order of the tasks. `begin` gives a record's walk, `payload` what the record gets at its
+        end; what the reader was asked is added."""
         line = _Line(self, begin, payload, tasks)
         while line.take():
             while line.walks:
@@ -98,6 +98,7 @@ class Thinker:
 class _Walk:
     """A question that is worked on."""
 
+    record: Any
     steps: Walk
     calls: int = 0
     prompt: int = 0
@@ -112,7 +113,7 @@ class _Line:
     """
 
     def __init__(
-        self, thinker: Thinker, begin: Callable[[Any], Walk], payload: Callable[[Walked], Payload],
+        self, thinker: Thinker, begin: Callable[[Any], Walk], payload: Callable[[Any, Walked], Payload],
         tasks: Iterator[Task],
     ) -> None:  # fmt: skip
         self._thinker, self._begin, self._payload, self._tasks = thinker, begin, payload, tasks
@@ -135,7 +136,7 @@ class _Line:
             self._ready[self._taken] = []
             return True
         try:
-            self.walks[self._taken] = _Walk(self._begin(task.record))
+            self.walks[self._taken] = _Walk(task.record, self._begin(task.record))
         except DataError as error:
             self._ready[self._taken] = error
         else:
@@ -176,7 +177,7 @@ class _Line:
             wanted = next(walk.steps) if thought is None else walk.steps.send(thought)
         except StopIteration as stop:
             walked: Walked = stop.value
-            payload = self._payload(walked)
+            payload = self._payload(walk.record, walked)
             payload["retrieve"] |= self._thinker.about(walked.thoughts, walk.calls, walk.prompt, walk.completion)
             self._end(number, [payload])
         except DataError as error:

@@ -87,7 +87,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     thinker = open_thinker(params.reader, retriever.max_tokens, retriever.budget)
     return replace(
         stage,
-        run=lambda tasks: thinker.run(walk, lambda walked: payload(walked.found), tasks),
+        run=lambda tasks: thinker.run(walk, lambda _, walked: payload(walked.found), tasks),
         fingerprints={**stage.fingerprints, **{f"thought {key}": text for key, text in thinker.fingerprints.items()}},
         close=thinker.close,
     )

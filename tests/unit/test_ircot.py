@@ -347,7 +347,7 @@ def driven(reader: Turns, count: int, cached=(), steps=3):
     thinker = Thinker(reader, THOUGHT, None, 9)
     given = []
     for outcome in thinker.run(lambda record: retriever.walk(record, None, 99),
-                               lambda walked: {"hits": walked.found, "retrieve": {}}, tasks()):  # fmt: skip
+                               lambda record, walked: {"hits": walked.found, "retrieve": {}}, tasks()):  # fmt: skip
         given.append((outcome, taken))
     return given
 
@@ -414,8 +414,22 @@ def test_the_key_is_of_model_prompt_and_tokenizer(server: Said, monkeypatch: pyt
     keys.add(row["retrieve"]["key"])
     monkeypatch.setattr(interleave, "THOUGHT", THOUGHT._replace(user=THOUGHT.user + " "))
     keys.add(retrieved(server)["retrieve"]["key"])
-    assert len(keys) == 5
+    (row,) = rows(stage(server, "ircot:k=1,base=hops"), [question()])
+    keys.add(row["retrieve"]["key"])
+    assert len(keys) == 6
     assert retrieved(server, concurrency=1)["retrieve"]["key"] in keys
+
+
+def test_the_version_has_that_of_the_base() -> None:
+    base = Counting()
+    assert Ircot(base, 2, 1, False, 9, 9).version == "1"
+    base.version, base.fingerprint = 3, "abc"
+    assert Ircot(base, 2, 1, False, 9, 9).version == "1 3 abc"
+
+
+def test_parameters_can_be_a_key() -> None:
+    params = RetrieveParams(retriever="ircot", reader=ReaderParams("vllm", "m", None, {"engine_args": {"a": 1}}))
+    assert {params: 1}[params] == 1
 
 
 def test_a_walk_is_an_exchange() -> None:
