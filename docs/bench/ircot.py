@@ -2,7 +2,8 @@
 
     python docs/bench/ircot.py q.jsonl bm25.jsonl ircot.jsonl    # q.jsonl: the questions with their pools
 
-The last row has no reader: each thought is the next gold sentence of the question, the best that a reader could say.
+Below each file that a reader made stands the first file with as many hits for each question. The last rows have no
+reader: each thought is the next gold sentence of the question, as the best of readers might say it.
 """
 
 from __future__ import annotations
@@ -39,12 +40,19 @@ def main(questions: str, files: Sequence[str]) -> None:
     print("| retriever | hits | " + " | ".join(f"{name}@{k}" for name in ("recall", "all_gold") for k in CUTS)
           + " | calls | prompt tokens | completion tokens |")  # fmt: skip
     print("|---" * (5 + 2 * len(CUTS)) + "|")
+    first: list[Ranked] = []
     for file in files:
         rows = [view(raw, (Hits,)) for raw in read(file)]
-        show([Ranked([hit.id for hit in row.hits], row.gold, row.retrieve) for row in rows])
+        found = [Ranked([hit.id for hit in row.hits], row.gold, row.retrieve) for row in rows]
+        first = first or found
+        show(found)
+        if any(one.about and one.about.calls for one in found):
+            name = first[0].about.retriever if first[0].about else files[0]
+            cut = [Ranked(other.ids[: len(one.ids)], one.gold, None) for one, other in zip(found, first, strict=True)]
+            show(cut, f"`{name}`, as many hits")
     for count in ("all", "new"):
         told = [_told(view(raw, (Question,)), count) for raw in read(questions)]
-        show(told, f"`ircot:k=2,count={count}`, told the gold sentences")
+        show(told, f"k=2, count={count}, told the gold sentences")
 
 
 def read(file: str) -> Iterator[dict[str, object]]:
