@@ -36,7 +36,8 @@ def retrieve(
 ) -> int:
     """ragpack retrieve q.jsonl -k 5 -o hits.jsonl
 
-    Rank documents for each question: ragpack.question/1 in, ragpack.hits/1 out.
+    Rank documents for each question: ragpack.question/1 in, ragpack.hits/1 out. The retriever ircot also asks a reader:
+    --model, and the options below it.
     """
     from ragpack.flow.run import Flow, run_stage
     from ragpack.stages.interleave import ReaderParams
