@@ -52,7 +52,7 @@ def stats(
     format: Annotated[  # the option's name
         str | None,
         typer.Option(
-            "--format", metavar="table|jsonl|md|csv|json", help="Default: table on a terminal, jsonl elsewhere."
+            "--format", metavar="table|jsonl|md|csv|json|latex", help="Default: table on a terminal, jsonl elsewhere."
         ),
     ] = None,
     resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Bootstrap resamples.")] = 10_000,

@@ -14,6 +14,8 @@ import orjson
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.flow.streams import STDOUT
 from ragpack.records import Raw
+from ragpack.report.latex import tabular
+from ragpack.report.sheet import Column, Sheet
 
 WIDE = 400
 
@@ -103,7 +105,22 @@ def as_table(rows: Iterator[Raw]) -> Iterator[bytes]:
         yield ("".join(lines) + _foot(name, found) + "\n").encode()
 
 
-FORMATS: dict[str, Write] = {"table": as_table, "jsonl": as_jsonl, "md": as_markdown, "csv": as_csv, "json": as_json}
+def as_latex(rows: Iterator[Raw]) -> Iterator[bytes]:
+    """A booktabs table for each table."""
+    for number, sheet in enumerate(sheets(rows)):
+        yield (("\n" if number else "") + tabular(sheet)).encode()
+
+
+FORMATS: dict[str, Write] = {"table": as_table, "jsonl": as_jsonl, "md": as_markdown, "csv": as_csv, "json": as_json,
+                             "latex": as_latex}  # fmt: skip
+
+
+def sheets(rows: Iterator[Raw]) -> Iterator[Sheet]:
+    """Each table as it is shown, for forms that are set elsewhere."""
+    for name, found in _tables(rows):
+        columns = [Column(column, _head(column), _right(column)) for column in _columns(name, found)]
+        cells = [[_cell(row, column.name) for column in columns] for row in found]
+        yield Sheet(name, TITLES.get(name, name), columns, cells, found, _foot(name, found))
 
 
 def _tables(rows: Iterator[Raw]) -> Iterator[tuple[str, list[Raw]]]:
