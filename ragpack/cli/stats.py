@@ -57,6 +57,19 @@ def stats(
     ] = None,
     resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Bootstrap resamples.")] = 10_000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the bootstrap.")] = 0,
+    plots: Annotated[
+        str | None,
+        typer.Option("--plots", metavar="DIR", help="Draw the tables into this folder too, as SVG and PNG."),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write a page too: tables, plots, provenance, questions to look into."
+        ),
+    ] = None,
+    html_questions: Annotated[
+        int, typer.Option("--html-questions", metavar="N", min=0, help="Most questions that the page lists.")
+    ] = 500,
 ) -> int:
     """ragpack stats rows.jsonl --baseline chunk_packed
 
@@ -64,6 +77,7 @@ def stats(
     """
     from ragpack.flow.run import Flow, run_fold
     from ragpack.records import Diagnosed, Raw
+    from ragpack.report.beside import Beside, Wanted
     from ragpack.report.tables import choose_format
     from ragpack.stages.stats import Stats, StatsParams
 
@@ -81,6 +95,11 @@ def stats(
     )
     fold = Stats(params)
     write = choose_format(format, flow.output)
+    beside = Beside(Wanted(plots, html, html_questions), flow)
+
+    def take(record: Diagnosed, raw: Raw) -> None:
+        fold.take(record, raw)
+        beside.take(record, raw)
 
     def give(say: Callable[[str], None], count: Callable[[], None]) -> Iterator[bytes]:
         def counted() -> Iterator[Raw]:
@@ -88,9 +107,10 @@ def stats(
                 count()
                 yield row
 
-        yield from write(counted())
+        yield from write(beside.passing(counted()))
+        beside.finish(fold, params, say)
 
-    return run_fold("stats", (Diagnosed,), fold.take, give, flow, {"params": params})
+    return run_fold("stats", (Diagnosed,), take, give, flow, {"params": params})
 
 
 def _names(texts: list[str] | None) -> tuple[str, ...]:

@@ -30,8 +30,9 @@ def tabular(sheet: Sheet) -> str:
     Label columns with one value in all rows move into the notes. A difference that is significant after the
     correction has a star. A blank line's height parts groups of the first column.
     """
+    several = len(sheet.rows) > 1
     said = {column.name: sheet.cells[0][at] for at, column in enumerate(sheet.columns)
-            if column.name in LABELS and len(sheet.rows) > 1 and len({row[at] for row in sheet.cells}) == 1}  # fmt: skip
+            if several and column.name in LABELS and len({row[at] for row in sheet.cells}) == 1}  # fmt: skip
     shown = [at for at, column in enumerate(sheet.columns) if column.name not in said]
     names = [sheet.columns[at].name for at in shown]
     marked = next((name for name in ESTIMATES if name in names), None)

@@ -17,13 +17,14 @@ def conditional(tables: Tables) -> Figure:
     found = [row for row in table(tables, "conditional") if row.get("metric") == "f1"]
     if not found:
         raise NothingToDraw("the table conditional has no F1")
-    cut = parts(found)
+    cut = parts(found, within=())
     where = [places([row["subset"].replace(", ", " ") for row in part.rows], BLOCK, 13) for part in cut.parts]
     left = max(one.left for one in where)
     shown = [row for part in cut.parts for row in part.rows]
     methods = list(dict.fromkeys(row["method"] for row in shown if row.get("method")))
-    notes = [*cut.notes, f"At the right F1 (n rows); {questions(shown)}.",
-             *([f"In brackets: 95 % interval of the difference, {'; '.join(methods)}."] if methods else [])]  # fmt: skip
+    notes = [*cut.notes, f"At the right F1 (n rows); {questions(shown)}."]
+    if methods:
+        notes.append(f"In brackets: 95 % interval of the difference, {'; '.join(methods)}.")
     paper = column("F1 with and without the answer in the context", notes, [one.height for one in where], left=left,
                    right=0.78, legend=0.2,
                    headed=len(cut.parts) > 1)  # fmt: skip

@@ -214,6 +214,13 @@ def heading(axes: Axes, text: str, left: float) -> None:
                       va="bottom", ha="left", weight="bold", annotation_clip=False)  # fmt: skip
 
 
+def from_zero(axes: Axes) -> None:
+    """No axis of a share or a score goes below 0, not even for the room around a mark."""
+    low, high = axes.get_ylim()
+    if low < 0:
+        axes.set_ylim(0, high)
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """Lines of at most `width` characters, broken behind blanks and the signs of a spec.
 

@@ -18,7 +18,7 @@ def incremental(tables: Tables) -> Figure:
     metrics = [one for one in ("f1", "em") if any(row["metric"] == one for row in found)]
     features = list(dict.fromkeys(row["feature"] for row in found))
     bases = list(dict.fromkeys(row["base"] for row in found))
-    cut = parts(found)
+    cut = parts(found, within=())
     panels = [(part.title, base, [row for row in part.rows if row["base"] == base]) for part in cut.parts
               for base in bases]  # fmt: skip
     panels = [panel for panel in panels if panel[2]]
@@ -43,7 +43,7 @@ def incremental(tables: Tables) -> Figure:
                 y = middle + (at - (len(metrics) - 1) / 2) * BAR
                 axes.barh(y, row["delta_r2"], BAR * 0.86, color=COLOURS[at], linewidth=0)
                 whisker(axes, interval(row, "delta_r2"), y)
-                number(axes, signed(row['delta_r2']), y)
+                number(axes, signed(row["delta_r2"]), y)
         axes.axvline(0, color=INK, linewidth=0.6)
         axes.set_xlim(low * 1.06, high * 1.06 or 1)
     paper.axes[-1].set_xlabel("ΔR² over the base alone")

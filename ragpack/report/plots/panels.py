@@ -114,6 +114,7 @@ def interval(row: Raw, metric: str) -> tuple[float, float] | None:
 
 def with_intervals(rows: Sequence[Raw], tables: Tables, metrics: Sequence[str]) -> list[Raw]:
     """Rows of policy × budget; intervals that they lack are taken from the table `sweep`, which has the same means."""
+
     def key(row: Raw) -> tuple[object, ...]:
         return tuple(row.get(name) for name in FACTORS)
 

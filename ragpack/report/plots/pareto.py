@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragpack.records import Raw
-from ragpack.report.plots.figure import INK, SOFT, Figure, column, heading, legend, pen, pens, room
+from ragpack.report.plots.figure import INK, SOFT, Figure, column, from_zero, heading, legend, pen, pens, room
 from ragpack.report.plots.panels import NothingToDraw, Tables, name_of, ns, parts, policies_of, questions, table
 
 
@@ -20,8 +20,8 @@ def pareto(tables: Tables) -> Figure:
     several = len({row["budget"] for row in found}) > 1
     notes = [*cut.notes, f"{ns(found)} rows a point, {questions(found)}. Filled and joined: the frontier."
              + (" Numbers at its points: the budget." if several else "")]  # fmt: skip
-    paper = column(f"{name_of(metric)} against tokens", notes, [1.9] * len(cut.parts), headed=len(cut.parts) > 1, left=0.54,
-                   legend=room(names))  # fmt: skip
+    title, several_panels = f"{name_of(metric)} against tokens", len(cut.parts) > 1
+    paper = column(title, notes, [1.9] * len(cut.parts), headed=several_panels, left=0.54, legend=room(names))
     for axes, part in zip(paper.axes, cut.parts, strict=True):
         heading(axes, part.title, paper.left)
         front = sorted((row for row in part.rows if row.get("on_frontier")), key=lambda row: row["tokens"])
@@ -38,6 +38,7 @@ def pareto(tables: Tables) -> Figure:
                               size=5.5, color=INK, ha="right")  # fmt: skip
         axes.grid(visible=True, axis="y")
         axes.margins(0.08)
+        from_zero(axes)
         axes.set_ylabel(f"mean {name_of(metric)}")
     paper.axes[-1].set_xlabel("mean tokens of the context")
     keys = pens(names)

@@ -48,8 +48,9 @@ def policies(tables: Tables) -> Figure:
     notes = [*cut.notes, f"{ns(shown)} rows a bar, {questions(shown)}.",
              *(intervals or ["These rows have no intervals: they come with the table sweep."])]  # fmt: skip
     title = " and ".join(map(name_of, metrics)) + " by policy"
-    paper = column(title, notes, [one.height for one in where], left=left, right=0.38, legend=0.2,
-                   headed=len(cut.parts) > 1)
+    paper = column(
+        title, notes, [one.height for one in where], left=left, right=0.38, legend=0.2, headed=len(cut.parts) > 1
+    )
     most = max(_end(row, metric) for row in shown for metric in metrics)
     for axes, part, place in zip(paper.axes, cut.parts, where, strict=True):
         label(axes, place)

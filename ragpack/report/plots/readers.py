@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from ragpack.report.plots.figure import CHARACTER, LINE, Figure, column, heading, legend, pen, pens, room, wrapped
+from ragpack.report.plots.figure import (
+    CHARACTER,
+    LINE,
+    Figure,
+    column,
+    from_zero,
+    heading,
+    legend,
+    pen,
+    pens,
+    room,
+    wrapped,
+)
 from ragpack.report.plots.panels import (
     NothingToDraw,
     Tables,
@@ -29,7 +41,7 @@ def readers(tables: Tables) -> Figure:
         raise NothingToDraw("it needs rows of two readers at least")
 
     def strength(model: str) -> float:
-        values = [row["f1"] for row in found if row["model"] == model]
+        values: list[float] = [row["f1"] for row in found if row["model"] == model]
         return sum(values) / len(values)
 
     ladder.sort(key=lambda model: (strength(model), model))
@@ -60,6 +72,7 @@ def readers(tables: Tables) -> Figure:
         axes.set_xlim(-0.5, len(ladder) - 0.5)
         axes.grid(visible=False, axis="x")
         axes.grid(visible=True, axis="y")
+        from_zero(axes)
         axes.set_ylabel("mean F1")
     paper.axes[-1].set_xlabel("reader")
     legend(paper, pens(names), at=0.1)

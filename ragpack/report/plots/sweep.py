@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragpack.report.plots.figure import Figure, column, heading, legend, pen, pens, room
+from ragpack.report.plots.figure import Figure, column, from_zero, heading, legend, pen, pens, room
 from ragpack.report.plots.panels import (
     NothingToDraw,
     Tables,
@@ -53,6 +53,7 @@ def sweep(tables: Tables) -> Figure:
                                   linewidth=0)  # fmt: skip
         _ticks(axes, budgets)
         axes.grid(visible=True, axis="y")
+        from_zero(axes)
         axes.set_ylabel(f"mean {name_of(metric)}")
     paper.axes[-1].set_xlabel("budget (tokens of the context)")
     legend(paper, pens(names), at=0.1)
