@@ -67,7 +67,8 @@ _STAR = r"\textsuperscript{*}"
 
 
 def _mark(row: Raw) -> str:
-    return _STAR if row.get("significant") is True else ""
+    # It takes no room, so that digits stay under digits.
+    return rf"\rlap{{{_STAR}}}" if row.get("significant") is True else ""
 
 
 def escape(text: str) -> str:

@@ -233,9 +233,8 @@
   });
 
   document.querySelectorAll(".part").forEach((part) => part.addEventListener("click", () => {
-    $$("filters").reset();
+    clear();
     const { verdict, policy, budget, model } = part.dataset;
-    chosen.clear();
     chosen.add(index.verdicts.indexOf(verdict));
     $$("policy").value = index.policies.indexOf(policy);
     $$("budget").value = index.budgets.indexOf(Number(budget));
@@ -244,14 +243,19 @@
     $$("questions").scrollIntoView();
   }));
 
+  // Not the form's own reset: its event comes in between, and would draw the list a second time.
+  function clear() {
+    ["search", "policy", "budget", "model", "group"].forEach((id) => { $$(id).value = ""; });
+    chosen.clear();
+  }
+
   function linked() {
     if (!location.hash.startsWith("#q=")) return;
     let id = location.hash.slice(3);
     try { id = decodeURIComponent(id); } catch { return; }
     const at = index.items.findIndex((item) => item.id === id);
     if (at < 0) return;
-    $$("filters").reset();
-    chosen.clear();
+    clear();
     draw();
     const place = matches.findIndex((match) => match.at === at);
     while (drawn <= place) more();
@@ -261,7 +265,7 @@
   }
 
   $$("filters").addEventListener("submit", (event) => event.preventDefault());
-  $$("filters").addEventListener("reset", () => { chosen.clear(); setTimeout(draw); });
+  $$("clear").addEventListener("click", () => { clear(); draw(); });
   $$("search").addEventListener("input", draw);
   $$("more").addEventListener("click", more);
   new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) more(); }, { rootMargin: "600px" }).observe($$("more"));

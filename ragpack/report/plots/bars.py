@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragpack.report.plots.figure import CHARACTER, INK, LINE, SOFT, TALLEST, Axes, wrapped
+from ragpack.report.plots.figure import INK, LINE, SOFT, TALLEST, Axes, width_of, wrapped
 
 
 class Places(NamedTuple):
@@ -29,8 +29,8 @@ def places(labels: Sequence[str], least: float, width: int = 20) -> Places:
         tall = max(least, len(text) * LINE + 0.05)
         middles.append(down + tall / 2)
         down += tall
-    longest = max((len(line) for text in lines for line in text), default=0)
-    return Places(middles, lines, down + 0.04, max(0.45, longest * CHARACTER + 0.16))
+    longest = max((width_of(line) for text in lines for line in text), default=0.0)
+    return Places(middles, lines, down + 0.04, max(0.45, longest + 0.16))
 
 
 def fitting(where: Sequence[Places], gap: float = 0.55) -> int:

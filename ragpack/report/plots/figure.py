@@ -20,7 +20,7 @@ LINE = 0.125
 """Inches from line to line of 7-point text."""
 CHARACTER = 0.06
 """Inches that a character of 7-point text takes, about."""
-LEGEND = 50
+LEGEND = 44
 """Characters of a line of the legend."""
 TALLEST = 15.0
 """Inches: panels that would make a figure taller are left out, and it says so."""
@@ -214,6 +214,14 @@ def heading(axes: Axes, text: str, left: float) -> None:
                       va="bottom", ha="left", weight="bold", annotation_clip=False)  # fmt: skip
 
 
+def width_of(text: str, size: float = 7) -> float:
+    """Inches that a line of text takes."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    return float(text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)[0]) / 72
+
+
 def from_zero(axes: Axes) -> None:
     """No axis of a share or a score goes below 0, not even for the room around a mark."""
     low, high = axes.get_ylim()
@@ -230,15 +238,15 @@ def wrapped(text: str, width: int) -> list[str]:
     ['igp:', 'm=5,threshold=0.05']
     """
     lines = [""]
-    for piece in re.findall(r"[^\s:,/_-]*[\s:,/_-]?", text):
-        while len(piece.rstrip()) > width:  # a name without any place to break
+    for piece in re.findall(r"[^ :,/_-]*[ :,/_-]?", text):
+        while len(piece.rstrip(" ")) > width:  # a name without any place to break
             room = width - len(lines[-1])
             lines[-1] += piece[:room]
             piece = piece[room:]
             lines.append("")
         # A spec's parameters begin a line of their own once it has to be broken.
-        full = len(lines[-1]) + len(piece.rstrip()) > width
+        full = len(lines[-1]) + len(piece.rstrip(" ")) > width
         if full or (len(text) > width and lines[-1].endswith(":") and " " not in text):
             lines.append("")
         lines[-1] += piece
-    return [line.strip() for line in lines if line.strip()]
+    return [line.strip(" ") for line in lines if line.strip(" ")]

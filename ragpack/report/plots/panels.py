@@ -65,7 +65,8 @@ def left_out(shown: int, all_of_them: int) -> str:
 def _label(name: str, level: object) -> str:
     if level is None:
         return {"model": "no reader", "budget": "all budgets"}.get(name, f"no {name.replace('_', ' ')}")
-    return f"{WORDS.get(name, name.replace('_', ' '))} {level}"
+    # Joined by a blank that does not break.
+    return f"{WORDS.get(name, name.replace('_', ' '))}\u00a0{level}"
 
 
 def table(tables: Tables, *names: str) -> list[Raw]:
