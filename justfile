@@ -56,10 +56,12 @@ reader: _core
 
 # Chromium for the test of the page: through apt, where there is none and we may; without it that test is skipped
 browser:
-    @command -v chromium chromium-browser google-chrome >/dev/null && exit 0; \
-    test "$(id -u)" = 0 && command -v apt-get >/dev/null || { echo "no browser, and no right to install one: the page is not tested in one"; exit 0; }; \
-    { apt-get install -y -q --no-install-recommends chromium || { apt-get update -q && apt-get install -y -q --no-install-recommends chromium; }; } >/dev/null 2>&1 \
-    || echo "no browser: apt-get could not install chromium; the page is not tested in one"
+    @for name in chromium chromium-browser google-chrome; do command -v $name >/dev/null && exit 0; done; \
+    if ! command -v apt-get >/dev/null || test "$(id -u)" != 0; then \
+        echo "no browser, and no right to install one: the page is not tested in one"; exit 0; fi; \
+    get="apt-get install -y -q --no-install-recommends chromium"; \
+    { $get || { apt-get update -q && $get; }; } >/dev/null 2>&1 \
+        || echo "no browser: apt-get could not install chromium; the page is not tested in one"
 
 # speed and memory, as ratios measured in one run
 bench *args: _test-tools reader

@@ -138,9 +138,8 @@ def test_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Path) ->
             printed = (tmp_path / f"{number}.out").read_text(encoding="utf-8").rstrip("\n")
             assert printed == block.shown, f"{name(page)}: the output of\n{block.body}"
     if len(found) < len(everything):
-        pytest.skip(
-            reason=f"jq or matplotlib is not installed: {len(everything) - len(found)} of {len(everything)} blocks not run"
-        )
+        left_out = f"{len(everything) - len(found)} of {len(everything)} blocks not run"
+        pytest.skip(reason=f"jq or matplotlib is not installed: {left_out}")
 
 
 def test_blocks_leave_the_tree_alone() -> None:
