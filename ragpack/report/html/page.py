@@ -199,7 +199,7 @@ def _plot(name: str, plot: Drawn) -> str:
     text = text.replace("url(#", f"url(#{name}-")
     for colour, role in ((INK, "currentColor"), (SOFT, "var(--soft)"), (GRID, "var(--line)"), (PAPER, "var(--card)")):
         text = text.replace(colour, role)
-    told = " ".join((load(PLOTS, name).__doc__ or "").split("\n\n")[0].split())
+    told = " ".join((load(PLOTS, name).__doc__ or "").split("\n\n")[0].split()).replace("`", "")
     text = text.replace("<svg", f'<svg role="img" aria-label="{escape(told)}"', 1)
     return f'<figure id="plot-{name}">{text}<figcaption>{escape(told)}</figcaption></figure>'
 

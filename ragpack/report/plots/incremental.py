@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragpack.records import Raw
 from ragpack.report.plots.bars import label, number, places, signed, whisker
 from ragpack.report.plots.figure import COLOURS, INK, Figure, column, heading, legend, patches
 from ragpack.report.plots.panels import NothingToDraw, Tables, interval, methods, name_of, ns, parts, questions, table
@@ -27,15 +28,13 @@ def incremental(tables: Tables) -> Figure:
     left = max(one.left for one in where)
     notes = [*cut.notes, f"{ns(found)} rows, {questions(found)}.", *methods(found)]
     paper = column("What the context explains beyond recall", notes, [one.height for one in where], left=left,
-                   right=0.42, legend=0.2)  # fmt: skip
+                   right=0.42, legend=0.2, gap=0.72, headed=len(cut.parts) > 1)  # fmt: skip
     ends = [end for row in found for end in (interval(row, "delta_r2") or (row["delta_r2"],))]
     low, high = min(0.0, *ends), max(0.0, *ends)
     for axes, (title, base, rows), place in zip(paper.axes, panels, where, strict=True):
         label(axes, place)
-        alone = [f"{row['r2_base']:.2f} ({name_of(one)})" for one in metrics for row in rows
-                 if row["metric"] == one and row.get("r2_base") is not None]  # fmt: skip
-        over = f"{title}: " if title else ""
-        heading(axes, f"{over}R² of {base} alone {', '.join(dict.fromkeys(alone))}", left)
+        heading(axes, title, left)
+        axes.set_xlabel(f"ΔR² over {base} alone{_alone(rows, metrics)}")
         mine = [one for one in features if any(row["feature"] == one for row in rows)]
         for feature, middle in zip(mine, place.middles, strict=True):
             for row in (row for row in rows if row["feature"] == feature):
@@ -46,6 +45,12 @@ def incremental(tables: Tables) -> Figure:
                 number(axes, signed(row["delta_r2"]), y)
         axes.axvline(0, color=INK, linewidth=0.6)
         axes.set_xlim(low * 1.06, high * 1.06 or 1)
-    paper.axes[-1].set_xlabel("ΔR² over the base alone")
     legend(paper, patches([name_of(metric) for metric in metrics]), len(metrics))
     return paper.figure
+
+
+def _alone(rows: list[Raw], metrics: list[str]) -> str:
+    """What the base explains by itself."""
+    found = {row["metric"]: row["r2_base"] for row in rows if row.get("r2_base") is not None}
+    told = [f"{name_of(metric)} {found[metric]:.2f}" for metric in metrics if metric in found]
+    return f" (R² {', '.join(told)})" if told else ""
