@@ -110,7 +110,7 @@ class Beside:
             files.write(self._wanted.plots, plots)
         if self._wanted.html is not None:
             for note in notes:
-                say(f"the page has no plots: {note}")
+                say(f"{note}; this one has none")
             assert self._shelf is not None
             entries: Sequence[Entry] = self._shelf.entries
             if kept is not None:

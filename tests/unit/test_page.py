@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -186,6 +187,15 @@ def test_rows_without_a_reader_and_without_a_verdict(tmp_path: Path) -> None:
     text = page(tmp_path, [bare])
     assert data(text, "index")["verdicts"] == [""]
     assert data(text, "question-0")["rows"][0]["answer"] is None
+
+
+def test_without_matplotlib_the_page_has_no_plots_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    text = page(tmp_path, [row("q1")])
+    assert "<figure" not in text
+    assert "a page with plots needs the extra &#x27;plots&#x27;" in text
+    assert data(text, "index")["items"]
 
 
 def test_explained_drops_are_shown(tmp_path: Path) -> None:

@@ -238,8 +238,10 @@ def test_files_of_a_folder(tmp_path: Path) -> None:
     write(folder, {"ig": drawn_of("ig", stat_rows())})
     assert sorted(path.name for path in Path(folder).iterdir()) == ["ig.png", "ig.svg"]
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="--plots"):
+    with pytest.raises(UsageError, match="is a file, not a folder"):
         check_folder(str(tmp_path / "file"))
+    with pytest.raises(UsageError, match="Not a directory"):
+        check_folder(str(tmp_path / "file" / "plots"))
 
 
 def test_a_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,8 @@ def check_folder(folder: str) -> None:
     """Make the folder of `--plots`. Raises `UsageError` where that can't be."""
     if not folder:
         raise UsageError("--plots: the name is empty")
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise UsageError(f"--plots {folder} is a file, not a folder")
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
