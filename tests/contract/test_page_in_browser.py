@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from command import ROOT
-from diagnosed import HOSTILE, row
+from page_rows import HOSTILE, row
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import orjson
 import pytest
-from diagnosed import HOSTILE, row
 from hypothesis import given
 from hypothesis import strategies as st
+from page_rows import HOSTILE, row
 
 from ragpack.errors import UsageError
 from ragpack.flow.run import Flow
