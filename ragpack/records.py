@@ -109,6 +109,14 @@ class Retrieve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What probing the hits with the reader measured."""
+
+    nu0: float | None = None
+    """Normalised uncertainty of the reader without a passage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hits(Record):
     """A question with its ranked documents."""
 
@@ -126,6 +134,8 @@ class Hits(Record):
     """The ranked documents."""
     retrieve: Retrieve | None = None
     """What made the hits; absent where they were brought from elsewhere."""
+    probe: Probe | None = None
+    """What probing added; absent where the hits were not probed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +156,87 @@ class Snippet:
     """Relevance to the question, scaled to a maximum of 1 over the candidates."""
     gain: float | None = None
     """Gain of the objective when it was taken, where the packer has one."""
+    also: list[Source] | None = None
+    """Other places that say the same and were left out for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A place in a document."""
+
+    id: str
+    """The document's id."""
+    span: tuple[int, int]
+    """[start, end) in its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """What became of one candidate (`--explain`)."""
+
+    id: str
+    """The document's id."""
+    rank: int
+    """The hit's rank."""
+    span: tuple[int, int]
+    """[start, end) in the document's text."""
+    relevance: float
+    """Relevance to the question, scaled to a maximum of 1 over the candidates."""
+    cost: int
+    """Tokens that it would add, its header included."""
+    terms: list[str]
+    """Content terms of the question that it covers."""
+    step: int | None = None
+    """When it was taken, from 1; null where it was not."""
+    gain: float | None = None
+    """What it added then, where the packer has a score."""
+    reason: str
+    """`taken`, or why not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackPrompt:
+    """The prompt that a pack was made for (`--prompt-budget`)."""
+
+    name: str
+    """Name and version of the template."""
+    hash: str
+    """Hash of its text."""
+    budget: int
+    """The most tokens of prompt and answer together."""
+    reserve: int
+    """Tokens kept for the answer."""
+    evidence: int
+    """Tokens that were left for the context."""
+    tokens: int
+    """Tokens of the whole templated prompt with this context."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compression:
+    """How a compressor left out words."""
+
+    method: str
+    """`llmlingua2`, `llmlingua`, `longllmlingua`."""
+    model: str
+    """Model id, or the name of its folder."""
+    fingerprint: str
+    """Of the model's files and the package."""
+    asked: float | None
+    """Rate that the method was asked for: the share to keep, in its own tokens. 1: everything fitted, nothing was
+    compressed; null: no text, or no room for any."""
+    achieved: float | None
+    """`pack.tokens` / `original`; null without any text."""
+    original: int
+    """Tokens of the same documents uncompressed, in the unit of the pack."""
+    steps: int
+    """Rates tried until one fitted."""
+    truncated: bool
+    """Even the smallest rate was over the budget: the tail was cut."""
+    unaligned: int
+    """Documents printed with the package's spacing, since their words were not found in their text."""
+    settings: Raw
+    """Everything that was set, defaults included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +261,14 @@ class Pack:
     """F(S) of the chosen set, where the packer maximises one."""
     bound: float | None = None
     """An upper bound on the largest F at this budget."""
+    prompt: PackPrompt | None = None
+    """The prompt that the budget is of; absent where it is of the context alone."""
+    explain: list[Explained] | None = None
+    """Every candidate and what became of it (`--explain`)."""
+    graph: Raw | None = None
+    """Claims, entities and edges that the space `ace` saw (`--explain`)."""
+    compression: Compression | None = None
+    """Where a compressor left out words."""
     key: str | None = None
     """Content key: equal keys, equal contexts."""
 
@@ -289,10 +388,13 @@ class Diagnose:
 
     profile: str
     """Rules of EM and F1: `squad`, `hotpot`, `2wiki`, `musique`, `flashrag`."""
+    match: str | None = None
+    """How an answer was looked for in the context: `token`, `substring`, `dpr`; absent in rows of older versions, which
+    is `token`."""
     answer_kind: str | None = None
     """`span`, `yes_no`, or `empty` (every gold normalises to nothing); null without golds."""
     answer_in_context: float | None = None
-    """1 if the tokens of a gold answer stand together in the context, else 0."""
+    """1 if a gold answer is in the context under `match`, else 0."""
     graded: float | None = None
     """Largest share of an answer's tokens within a window of twice its length."""
     gold_doc_coverage: float | None = None
@@ -305,15 +407,29 @@ class Diagnose:
     """1 if a hit has the answer, else 0."""
     all_gold_in_hits: float | None = None
     """1 if every gold document is among the hits: the question is retrieval-perfect."""
+    supported_answer_in_context: float | None = None
+    """1 if a snippet of a gold document has the answer by itself, else 0 (`--supported`)."""
+    semantic: float | None = None
+    """Largest cosine similarity of the question with a gold answer to a snippet (`--semantic`)."""
+    entailed: float | None = None
+    """Largest probability that the context or a snippet entails the question with a gold answer (`--entail`)."""
     em: float | None = None
     """Exact match; absent without a reader."""
     f1: float | None = None
     """Token F1; absent without a reader."""
+    acc: float | None = None
+    """1 if a gold answer is a substring of the answer, else 0; in the profile `flashrag` alone."""
     verdict: str | None = None
     """`correct`, `unsupported_correct`, `in_context_missed`, `dropped_by_packing`, `not_retrieved`; without a
     reader `in_context` stands for the first and third."""
     spans: list[tuple[int, int]] | None = None
     """[start, end) of each place in `pack.context` where a gold answer stands."""
+    span_snippets: list[int | None] | None = None
+    """Index in `pack.snippets`, from 0, of the snippet that each span is in; null across two lines."""
+    answer_position: float | None = None
+    """Start of the first span as a share of the context's characters; null without one."""
+    answers_found: list[str] | None = None
+    """The gold answers that are in the context."""
     key: str | None = None
     """Content key: equal keys, equal numbers."""
 
@@ -346,7 +462,27 @@ class Failure(Record):
     """`type` and `message`."""
 
 
-RECORDS: tuple[type[Record], ...] = (Doc, Question, Hits, Packed, Answered, Diagnosed, Stat, Failure)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Record):
+    """What `validate` found about one file: findings of one kind are one record."""
+
+    SCHEMA: ClassVar[str] = "ragpack.finding/1"
+
+    level: str
+    """`error`; `note`, which may be meant; `count`, how many lines are such a record."""
+    source: str
+    """The file, or `<stdin>`."""
+    record: str | None = None
+    """The record type of the lines, where it could be read."""
+    message: str | None = None
+    """What was said of the first of them."""
+    count: int
+    """How often."""
+    lines: list[int] | None = None
+    """The first line numbers, from 1."""
+
+
+RECORDS: tuple[type[Record], ...] = (Doc, Question, Hits, Packed, Answered, Diagnosed, Stat, Failure, Finding)
 MADE_BY = {Question: "import", Hits: "retrieve", Packed: "pack", Answered: "generate", Diagnosed: "diagnose"}
 
 _EXPECTED = re.compile(

@@ -49,6 +49,8 @@ class Stage:
     """Lazy, one outcome for each task, in the tasks' order; look-ahead is bounded."""
     projection: Callable[[Any], object]
     """The fields of a record that decide the result. Others may change without a recomputation."""
+    more: Callable[[Any, int], object] = lambda record, cell: None  # noqa: ARG005 # most cells read nothing more
+    """What one cell reads beyond the projection: others keep their keys when it changes. None is nothing."""
     cells: tuple[str, ...] = ("",)
     """Canonical parameters of each output row; a record gives one row a cell."""
     fingerprints: Mapping[str, str] = field(default_factory=dict)
@@ -57,6 +59,9 @@ class Stage:
     """Top-level fields that its payload holds; empty means the stage's own object alone."""
     base: Callable[[Raw, Any], Raw] | None = None
     """The output row less the payload; the input as it is where absent."""
+    tail: tuple[str, ...] = ()
+    """The last fields of what it reads, in which the rows of one question differ. The flow then reads what stands
+    before them once for all such rows in a row; their lists and objects are the same ones in each record."""
     notes: Callable[[], list[str]] = list
     """What the user should be told once, at the end."""
     close: Callable[[], None] = lambda: None

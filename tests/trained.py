@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from ragpack.tokens import Counter, End, LineCount, ModelCounter, RegexCounter
+from ragpack.tokens import Counter, End
+from ragpack.tokens.model import ModelCounter
+from ragpack.tokens.regex import RegexCounter
 
 LINES = [
     "Ostra Bridge: Ostra Bridge crosses the Lisk. It was built by Ida Vale in 1901.",
@@ -64,13 +66,13 @@ def tokenizer(name: str) -> Tokenizer:
 class Grudging:
     """The worst case: a join has more tokens than its lines, two for each line end that something follows."""
 
-    unit, fingerprint, lines_add_up = "grudging", "grudging/1", False
+    unit, fingerprint, lines_add_up, words_add_up, slack = "grudging", "grudging/1", False, False, 0
 
     def count(self, text: str) -> int:
         return len(self.ends(text))
 
-    def lines(self, texts: Sequence[str]) -> list[LineCount]:
-        return [LineCount(self.count(text + "\n"), self.count(text)) for text in texts]
+    def lines(self, texts: Sequence[str]) -> list[int]:
+        return [self.count(text + "\n") for text in texts]
 
     def ends(self, text: str) -> list[End]:
         found = re.finditer(r"\w+|[^\w\s]|\n(?=[^\n])", text)

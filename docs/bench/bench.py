@@ -4,14 +4,17 @@
     python docs/bench/bench.py start pack       # some parts
 
 Parts: `start` (help against importing typer), `pack` (four policies × four budgets against parsing and tokenizing),
-`memory` (peak of 200,000 questions against 20,000), `generate` (against a bare LLM.generate). Times are medians of
-alternating runs. Nothing here is a test: a busy machine moves the figures.
+`memory` (peak of 200,000 questions against 20,000), `diagnose` (whole processes, CPU seconds, against
+naive_diagnose.py; --rows FILE: another file of packs or answers), `generate` (against a bare LLM.generate). Times are
+medians of alternating runs. Nothing here is a test: a busy machine moves the figures.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -131,6 +134,48 @@ def memory(many: int) -> None:
     row(f"pack: peak of {many:,} / {many // 10:,} questions", (found, few, found / few), "MiB", "<= 1.1, < 300 MiB")
 
 
+def cpu(command: list[str]) -> float:
+    """CPU seconds of a whole process and its children: a busy machine moves them less than the wall clock."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def diagnose(given: str | None) -> None:
+    naive = (ROOT / "docs/bench/naive_diagnose.py").as_posix()
+    with tempfile.TemporaryDirectory() as folder:
+        hits, packs, ours, theirs = (str(Path(folder) / name) for name in ("hits", "packs", "ours", "theirs"))
+        if given:
+            # Real files are small: the same rows again and again, until there are 20,000.
+            text = Path(given).read_bytes()
+            Path(packs).write_bytes(text * -(-20_000 // text.count(b"\n")))
+        else:
+            stream(1300, Path(hits))
+            asked = [*RAGPACK, "pack", hits, "--policy", POLICIES, "--budget", BUDGETS, "-q", "-o", packs]
+            subprocess.run(asked, check=True, cwd=ROOT)
+        command = [*RAGPACK, "diagnose", packs, "-q", "-o", ours]
+        found = paired(3, partial(cpu, [sys.executable, naive, packs, theirs]), partial(cpu, command))
+        row(f"naive script / diagnose, {same(ours, theirs):,} rows", found, "s", ">= 20")
+        found = paired(
+            3, partial(seconds, [sys.executable, naive, packs, theirs]), partial(seconds, [*command, "-j", "2"])
+        )
+        row("naive script / diagnose -j 2, wall clock", found, "s", "")
+
+
+def same(ours: str, theirs: str) -> int:
+    """Rows of two files whose numbers are the same; all of them, or the comparison is of two things."""
+    count = 0
+    with open(ours, "rb") as left, open(theirs, "rb") as right:
+        for mine, other in zip(left, right, strict=True):
+            found, expected = json.loads(mine)["diagnose"], json.loads(other)["diagnose"]
+            for name, value in expected.items():
+                close = value == found[name] or (value is not None and abs(value - found[name]) < 1e-9)
+                assert close, (name, value, found[name])
+            count += 1
+    return count
+
+
 def generate(model: str) -> None:
     bare = (ROOT / "docs/bench/bare_vllm.py").as_posix()
     with tempfile.TemporaryDirectory() as folder:
@@ -151,11 +196,12 @@ def generate(model: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("parts", nargs="*", help="start pack memory generate; all of them by default")
+    parser.add_argument("parts", nargs="*", help="start pack memory diagnose generate; all of them by default")
+    parser.add_argument("--rows", help="of the diagnose part: a file of packs or answers")
     parser.add_argument("--questions", type=int, default=200_000, help="of the memory part")
     options = parser.parse_args()
     model = os.environ.get("MODEL")
-    wanted = options.parts or ["start", "pack", "memory", *(["generate"] if model else [])]
+    wanted = options.parts or ["start", "pack", "memory", "diagnose", *(["generate"] if model else [])]
     print(f"{'':<58} {'ours':>9} {'theirs':>9}")
     for part in wanted:
         if part == "start":
@@ -164,6 +210,8 @@ def main() -> None:
             pack(model)
         elif part == "memory":
             memory(options.questions)
+        elif part == "diagnose":
+            diagnose(options.rows)
         elif part == "generate":
             if not model:
                 raise SystemExit("bench: generate needs MODEL, the reader's folder")

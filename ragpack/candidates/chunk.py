@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragpack.candidates.snippet import Candidate, Document, header_of, one_line
+from ragpack.candidates.snippet import Candidate, Document, Space, header_of, one_line
 
 
 def chunk(
-    documents: Sequence[Document], *, window: int = 1, stride: int = 0, nodes: int = 48, header: bool = True
-) -> list[Candidate]:
+    documents: Sequence[Document],
+    question: str,
+    *,
+    window: int = 1,
+    stride: int = 0,
+    nodes: int = 48,
+    header: bool = True,
+) -> Space:
     """Windows of `window` sentences, a new one every `stride` sentences (0: every `window`), printed as
     `Title: sentence`.
 
@@ -21,6 +27,7 @@ def chunk(
         raise ValueError(
             f"window={window}, stride={stride}, nodes={nodes}: window and nodes are at least 1, stride at least 0"
         )
+    del question  # the rule chooses; the space shows everything
     step = stride or window
     found: list[Candidate] = []
     for at, document in enumerate(documents):
@@ -28,10 +35,10 @@ def chunk(
         spans = document.sentences
         for position, first in enumerate(range(0, len(spans), step)):
             if len(found) == nodes:
-                return found
+                return Space(found)
             last = min(first + window, len(spans))
             span = (spans[first][0], spans[last - 1][1])
             found.append(Candidate(at, position, span, head, one_line(document.text[span[0] : span[1]])))
             if last == len(spans):
                 break
-    return found
+    return Space(found)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragpack.candidates.snippet import Candidate, Document, header_of, one_line
+from ragpack.candidates.snippet import Candidate, Document, Space, header_of, one_line
 
 
-def document(documents: Sequence[Document], *, header: bool = True) -> list[Candidate]:
+def document(documents: Sequence[Document], question: str, *, header: bool = True) -> Space:
     """Each document is one candidate, printed as `Title: text`; `header=false` drops the title."""
-    return [
-        Candidate(at, 0, (0, len(one.text)), header_of(one.title) if header else "", one_line(one.text))
-        for at, one in enumerate(documents)
-        if one.text.strip()
-    ]
+    del question
+    return Space(
+        [
+            Candidate(at, 0, (0, len(one.text)), header_of(one.title) if header else "", one_line(one.text))
+            for at, one in enumerate(documents)
+            if one.text.strip()
+        ]
+    )

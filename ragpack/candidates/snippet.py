@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from ragpack.text import Span
 
@@ -16,6 +17,10 @@ class Document(NamedTuple):
     rank: int
     sentences: list[Span]
     """[start, end) of each sentence in `text`, not empty, in order."""
+    score: float | None = None
+    """The retriever's score."""
+    scores: Mapping[str, float | None] = {}
+    """Other scores by name."""
 
 
 class Candidate(NamedTuple):
@@ -31,11 +36,21 @@ class Candidate(NamedTuple):
     """What stands before the text in its line, or nothing."""
     body: str
     """The text as it is printed."""
+    also: tuple[tuple[int, Span], ...] = ()
+    """Other places (document, span) that say the same, and are left out for it."""
 
     @property
     def line(self) -> str:
         """What it adds to the context."""
         return self.header + self.body
+
+
+class Space(NamedTuple):
+    """The candidates of one question, in canonical order: document, then position."""
+
+    candidates: list[Candidate]
+    graph: Callable[[], Mapping[str, Any]] | None = None
+    """Gives what the space saw, for `--explain`."""
 
 
 def header_of(title: str) -> str:

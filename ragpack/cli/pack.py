@@ -28,9 +28,31 @@ def pack(
         typer.Option(
             "--tokenizer",
             metavar="MODEL",
-            help="Counts the tokens: a tokenizer.json, model folder or id, or regex (no model).",
+            help="Counts the tokens: a tokenizer.json, model folder or id, tiktoken:NAME, or regex (no model).",
         ),
     ] = "regex",
+    prompt_budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--prompt-budget",
+            metavar="N,…",
+            help="Most tokens of the whole prompt and the answer, instead of --budget.",
+        ),
+    ] = None,
+    prompt: Annotated[
+        str, typer.Option("--prompt", metavar="NAME", help="Template of --prompt-budget; `ragpack list prompts`.")
+    ] = "answer/1",
+    answer_reserve: Annotated[
+        int,
+        typer.Option("--answer-reserve", metavar="N", min=0, help="Tokens that --prompt-budget keeps for the answer."),
+    ] = 32,
+    policy_file: Annotated[
+        list[str] | None,
+        typer.Option("--policy-file", metavar="FILE", help="Policies, a spec a line; # begins a comment; repeatable."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="List every candidate: relevance, cost, terms, and why it was not taken.")
+    ] = False,
 ) -> int:
     """ragpack pack hits.jsonl --policy chunk_packed,chunk_submod --budget 96,160 --tokenizer MODEL -o packs.jsonl
 
@@ -38,8 +60,18 @@ def pack(
     choose from the same candidates; no context exceeds its budget. Default: chunk_packed at 160.
     """
     from ragpack.flow.run import Flow, run_stage
+    from ragpack.flow.specs import read_specs
     from ragpack.stages.pack import PackParams, open_pack
 
     assert isinstance(flow, Flow)
-    params = PackParams(tuple(policy or ["chunk_packed"]), whole_numbers(budget or ["160"], "--budget"), tokenizer)
+    specs = [*(policy or []), *(spec for file in policy_file or [] for spec in read_specs(file))]
+    params = PackParams(
+        policies=tuple(specs or ["chunk_packed"]),
+        budgets=whole_numbers(budget or ([] if prompt_budget else ["160"]), "--budget"),
+        tokenizer=tokenizer,
+        explain=explain,
+        prompt_budgets=whole_numbers(prompt_budget or [], "--prompt-budget"),
+        prompt=prompt,
+        reserve=answer_reserve,
+    )
     return run_stage("pack", open_pack, params, flow, {"params": params})

@@ -29,12 +29,15 @@ def stage_digest(name: str, version: int, fingerprints: Mapping[str, str]) -> st
 
 
 def row_keys(stage: Stage, head: str, record: object) -> list[str]:
-    """The key of each of a record's output rows: what it reads, then each cell's parameters."""
+    """The key of each of a record's output rows: what all read, then each cell's parameters and what it reads more."""
     body = blake2b(orjson.dumps([head, stage.projection(record)], option=orjson.OPT_SORT_KEYS), digest_size=16)
     keys = []
-    for cell in stage.cells:
+    for at, cell in enumerate(stage.cells):
         one = body.copy()
         one.update(cell.encode())
+        more = stage.more(record, at)
+        if more is not None:
+            one.update(orjson.dumps(more, option=orjson.OPT_SORT_KEYS))
         keys.append(one.hexdigest())
     return keys
 

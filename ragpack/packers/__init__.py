@@ -10,4 +10,9 @@ PACKERS: dict[str, str] = {
     "focused": "ragpack.packers.focused:focused",
     "mmr": "ragpack.packers.mmr:mmr",
     "submod": "ragpack.packers.submod:submod",
+    "bridge": "ragpack.packers.bridge:bridge",
+    "igp": "ragpack.packers.igp:igp",
+    "gold": "ragpack.packers.ceilings:gold",
+    "answer": "ragpack.packers.ceilings:answer",
+    "draw": "ragpack.packers.draw:draw",
 }

@@ -1,5 +1,6 @@
 """What a packer returns, how ties are broken, and what happens to a snippet that does not fit."""
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from ragpack.candidates.problem import Problem
 from ragpack.errors import UsageError
+from ragpack.packers.costs import Costs
 
 TIE = 1e-12
 """Scores closer than this are equal. Scores are of order 1, so this is far above the noise of a float sum
@@ -30,6 +32,8 @@ class Selection(NamedTuple):
     """F of the selection, for rules that maximise something."""
     bound: float | None = None
     """No selection within the budget has an F above this."""
+    reasons: Mapping[int, str] = {}
+    """Why a candidate was not taken, where the rule knows; elsewhere it was the budget."""
 
 
 def first_best(scores: NDArray[np.float64]) -> int:
@@ -58,21 +62,22 @@ class Knapsack:
     """The room left while a packer offers one candidate after the other.
 
     A candidate that does not fit ends the packing (`stop`), is passed over (`skip`), or is the last one and
-    is cut to fit (`truncate`).
+    is cut to fit (`truncate`). The first snippet of a document pays its header, where headers are shared.
     """
 
     def __init__(self, problem: Problem, budget: int, overflow: str) -> None:
         if overflow not in OVERFLOWS:
             raise UsageError(f"overflow must be one of {', '.join(OVERFLOWS)}, got '{overflow}'")
         self._overflow = overflow
-        self._cost = problem.cost
+        self._least = problem.cost
         self._slack = problem.slack
-        self._room = problem.capacity(budget)
+        self._costs = Costs(problem, budget)
         self._chosen: list[int] = []
         self._gains: list[float] = []
         self._cut_last = False
+        self._reasons: dict[int, str] = {}
         # A budget of 0 holds nothing, not even a snippet that costs nothing.
-        self._open = self._room > 0
+        self._open = self._costs.room > 0
         self.available = np.ones(problem.n, dtype=np.bool_)
         """[n] not offered yet, and not known to be too large."""
 
@@ -84,23 +89,22 @@ class Knapsack:
     def offer(self, i: int, gain: float) -> bool:
         """Take candidate i if it fits. True if it went in whole: then the packer updates its state."""
         self.available[i] = False
-        cost = int(self._cost[i])
-        if cost <= self._room:
-            self._room -= cost
-        elif self._overflow == "skip":
-            # The room only shrinks: whatever is too large now will not fit later either.
-            self.available &= self._cost <= self._room
-            return False
-        else:
-            self._open = False
+        price, room = int(self._costs.now[i]), self._costs.room
+        if price <= room:
+            self._costs.take(i)
+        elif self._overflow == "truncate" and room > self._slack:
             # Subtle: a cut snippet stands behind a separator too: up to `slack` there is no room for text.
-            if self._overflow == "stop" or self._room <= self._slack:
-                return False
-            self._cut_last = True
+            self._open, self._cut_last = False, True
+        else:
+            self._reasons[i] = f"budget: {price} tokens, {room} left"
+            # The room only shrinks: what is too large without its header will not fit later either.
+            self._open = self._overflow == "skip"
+            self.available &= self._least <= room
+            return False
         self._chosen.append(i)
         self._gains.append(gain)
         return not self._cut_last
 
     def selection(self) -> Selection:
         """What was taken."""
-        return Selection(tuple(self._chosen), tuple(self._gains), self._cut_last)
+        return Selection(tuple(self._chosen), tuple(self._gains), self._cut_last, reasons=self._reasons)

@@ -23,6 +23,7 @@ from typing import Any
 
 from ragpack.errors import BackendError, Missing
 from ragpack.readers.base import Completion, Reader, Refusal, Request
+from ragpack.readers.chat import TEMPLATE, Chat, first_line
 
 QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1"}
 
@@ -42,9 +43,6 @@ CPU_ROOM = 32
 
 CPU_LENGTH = 2048
 """The longest prompt and answer on a CPU unless told: the memory for a model's full length is rarely there."""
-
-TEMPLATE = {"date_string": "26 Jul 2024", "enable_thinking": False}
-"""Said to every chat template; those that know the words print no clock into the prompt and do not think aloud."""
 
 SCHEDULING = frozenset(
     """async_scheduling data_parallel_size disable_log_stats enforce_eager gpu_memory_utilization kv_cache_memory_bytes
@@ -168,7 +166,7 @@ class _Vllm:
                 llm = LLM(model=self._path, trust_remote_code=False, **{**quiet, **self._settings})
         except Exception as error:
             raise BackendError(
-                f"vLLM can't serve '{self.model}': {_first_line(error)}",
+                f"vLLM can't serve '{self.model}': {first_line(error)}",
                 "Give a folder with config.json and safetensors, or the id of a model that this machine can fetch.",
             ) from error
         tokenizer = llm.get_tokenizer()
@@ -176,11 +174,10 @@ class _Vllm:
             raise BackendError(
                 f"'{self.model}' has no chat template", "Use an instruction-tuned model, or add its template."
             )
-        self._llm, self._tokenizer = llm, tokenizer
+        self._llm = llm
         self._limit = int(llm.llm_engine.model_config.max_model_len)
         self._room = self._lookahead or int(llm.llm_engine.vllm_config.scheduler_config.max_num_seqs)
-        self._merge_system = not _takes_system(tokenizer, self._template)
-        self._bos = _added_bos(tokenizer)
+        self._chat = Chat(tokenizer, self._template)
         self._sampling = SamplingParams(
             temperature=0.0,
             max_tokens=self._max_tokens,
@@ -192,14 +189,10 @@ class _Vllm:
         """The prompt as token ids; refused where the template won't have it or it leaves no room for the answer."""
         import jinja2
 
-        messages = merge_system(request.messages) if self._merge_system else request.messages
         try:
-            ids = self._tokenizer.apply_chat_template(
-                messages, add_generation_prompt=True, tokenize=True, return_dict=False, **self._template
-            )
+            ids = self._chat.ids(request.messages)
         except jinja2.TemplateError as error:
-            return Refusal(request.id, f"the model's chat template refuses the messages: {_first_line(error)}")
-        ids = one_bos(list(ids), self._bos)
+            return Refusal(request.id, f"the model's chat template refuses the messages: {first_line(error)}")
         if len(ids) + self._max_tokens > self._limit:
             return Refusal(
                 request.id,
@@ -219,10 +212,10 @@ class _Vllm:
         try:
             return [output for output in self._llm.llm_engine.step() if output.finished]
         except Exception as error:
-            raise BackendError(f"vLLM stopped while answering: {_first_line(error)}") from error
+            raise BackendError(f"vLLM stopped while answering: {first_line(error)}") from error
 
     def _shown(self, ids: list[int]) -> str | None:
-        return self._tokenizer.decode(ids, skip_special_tokens=False) if self._keep_prompt else None
+        return self._chat.tokenizer.decode(ids, skip_special_tokens=False) if self._keep_prompt else None
 
     def _completion(self, request: Request, prompt: str | None, output: Any) -> Completion:  # noqa: ANN401 # the library has no types here
         best = output.outputs[0]
@@ -238,50 +231,6 @@ class _Vllm:
 
 
 # prompts
-
-
-def merge_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The system message put before the first user message, for templates that know no system role.
-
-    >>> merge_system([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}])
-    [{'role': 'user', 'content': 'Be brief.\\n\\nWho?'}]
-    """
-    system = [message["content"] for message in messages if message["role"] == "system"]
-    rest = [dict(message) for message in messages if message["role"] != "system"]
-    if system and rest:
-        rest[0]["content"] = "\n\n".join([*system, rest[0]["content"]])
-    return rest
-
-
-def one_bos(ids: list[int], bos: int | None) -> list[int]:
-    """Exactly one BOS in front, for a tokenizer that puts one there; templates write none, one or two.
-
-    >>> one_bos([1, 1, 7], bos=1), one_bos([7], bos=1), one_bos([1, 1, 7], bos=None)
-    ([1, 7], [1, 7], [1, 1, 7])
-    """
-    if bos is None:
-        return ids
-    start = 0
-    while start < len(ids) and ids[start] == bos:
-        start += 1
-    return [bos, *ids[start:]]
-
-
-def _added_bos(tokenizer: Any) -> int | None:  # noqa: ANN401 # the library has no types here
-    """The BOS that this tokenizer puts before a text by itself; having one in the vocabulary is not the same."""
-    bos = tokenizer.bos_token_id
-    return bos if bos is not None and list(tokenizer("a")["input_ids"])[:1] == [bos] else None
-
-
-def _takes_system(tokenizer: Any, template: Mapping[str, Any]) -> bool:  # noqa: ANN401 # the library has no types here
-    """Whether the chat template prints a system message: some refuse it, some drop it without a word."""
-    import jinja2
-
-    probe = [{"role": "system", "content": "zqsystem"}, {"role": "user", "content": "zquser"}]
-    try:
-        return "zqsystem" in tokenizer.apply_chat_template(probe, tokenize=False, **template)
-    except jinja2.TemplateError:
-        return False
 
 
 def _engine_input(engine: Any, ids: list[int]) -> Any:  # noqa: ANN401 # the library has no types here
@@ -376,7 +325,3 @@ def _fingerprint(model: str, facts: Mapping[str, Any]) -> str:
                 file.seek(-END, os.SEEK_END)
                 digest.update(file.read(END))
     return digest.hexdigest()
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

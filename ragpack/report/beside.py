@@ -89,9 +89,9 @@ class Beside:
 
     def finish(self, fold: Stats, params: StatsParams, say: Callable[[str], None]) -> None:
         """Write what was asked for."""
-        if self.idle:
+        rows = fold.kept
+        if self.idle or rows is None:
             return
-        rows = fold.rows()
         kept = _keys(rows) if params.where else None
         policies = [str(policy) for policy in rows.levels("policy")]
         asked = {rows.names[number] for number in rows.question}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.metrics.answer import PROFILES
+from ragpack.metrics.matching import MATCHES
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
 from ragpack.readers.prompt import TEMPLATES
@@ -30,6 +32,9 @@ def _policies() -> list[str]:
     found = []
     for name, (_, rule) in policies.POLICIES.items():
         found.append(f"{name} — {_first(load(PACKERS, rule))}")
+        found += _parameters(policies.options_of(name))
+    for name in COMPRESSORS:
+        found.append(f"{name} — {_first(load(COMPRESSORS, name))}")
         found += _parameters(policies.options_of(name))
     return found
 
@@ -69,6 +74,7 @@ FAMILIES: dict[str, Callable[[], list[str]]] = {
     "retrievers": _retrievers,
     "tables": _tables,
     "profiles": _names(PROFILES),
+    "matches": _names(MATCHES),
     "readers": _names(READERS),
     "prompts": _names(TEMPLATES),
     "formats": _names(DATASETS),

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
 import orjson
 
-from ragpack.candidates.lexical import bm25, tfidf
 from ragpack.candidates.problem import Problem
-from ragpack.candidates.snippet import Candidate, Document
-from ragpack.errors import DataError, UsageError
-from ragpack.metrics.context import AnswerMatcher
+from ragpack.compressors.base import Compressor
+from ragpack.encoders import ENCODERS
+from ragpack.encoders.base import Encoder
+from ragpack.errors import UsageError, did_you_mean
+from ragpack.packers.selection import Selection
+from ragpack.readers.prompt import TEMPLATES
 from ragpack.records import Hit, Hits, Packed, Raw, field_names
+from ragpack.registry import load
 from ragpack.stage import Payload, Stage, each
+from ragpack.stages.candidates import Candidates, candidates_of, documents_of, labelled, matcher_of, ranked
+from ragpack.stages.compress import render_compressed
+from ragpack.stages.explain import explain
 from ragpack.stages.policies import Policy, parse_policies
-from ragpack.stages.render import Candidates, render
-from ragpack.text import checked, content_terms, sentences, words
+from ragpack.stages.render import render
+from ragpack.stages.whole_prompt import WholePrompt
 from ragpack.tokens import Counter, open_counter
 
 
@@ -32,7 +36,15 @@ class PackParams:
     budgets: tuple[int, ...]
     """Budgets in tokens, in the order of the output."""
     tokenizer: str = "regex"
-    """`regex`, a tokenizer.json, a model folder, or a model id."""
+    """`regex`, a tokenizer.json, a model folder or id, or `tiktoken:NAME`."""
+    explain: bool = False
+    """Every candidate, and what became of it."""
+    prompt_budgets: tuple[int, ...] = ()
+    """Budgets in tokens of the whole prompt and the answer, in the order of the output."""
+    prompt: str = "answer/1"
+    """The template whose prompt they are of."""
+    reserve: int = 32
+    """Tokens that they keep for the answer."""
 
 
 class Cell(NamedTuple):
@@ -40,6 +52,20 @@ class Cell(NamedTuple):
 
     policy: Policy
     budget: int
+    whole: WholePrompt | None = None
+    """What counts the whole prompt, where the budget is of that."""
+
+    @property
+    def name(self) -> str:
+        """What makes it another cell."""
+        return f"{self.policy.name} {self.budget}" + (f" {self.whole.fingerprint}" if self.whole else "")
+
+
+class Models(NamedTuple):
+    """Models of policies, by the policy's name."""
+
+    compressors: Mapping[str, Compressor] = {}
+    embedders: Mapping[str, Encoder] = {}
 
 
 def open_pack(params: PackParams) -> Stage:
@@ -47,38 +73,76 @@ def open_pack(params: PackParams) -> Stage:
     policies = parse_policies(params.policies)
     if not policies:
         raise UsageError("--policy: name at least one policy", "`ragpack list policies` shows them.")
-    for budget in params.budgets:
+    for budget in (*params.budgets, *params.prompt_budgets):
         if budget < 0:
             raise UsageError(f"--budget: {budget} is negative")
-    if not params.budgets or len(set(params.budgets)) < len(params.budgets):
-        raise UsageError("--budget: give different whole numbers")
+    for budgets in (params.budgets, params.prompt_budgets):
+        if len(set(budgets)) < len(budgets) or not (params.budgets or params.prompt_budgets):
+            raise UsageError("--budget: give different whole numbers")
+    if params.prompt not in TEMPLATES:
+        raise UsageError(f"unknown prompt '{params.prompt}'. {did_you_mean(params.prompt, TEMPLATES)}")
     counter = open_counter(params.tokenizer)
-    cells = [Cell(policy, budget) for policy in policies for budget in params.budgets]
+    whole = (
+        WholePrompt(params.tokenizer, TEMPLATES[params.prompt], params.reserve, counter)
+        if params.prompt_budgets
+        else None
+    )
+    wanted_budgets = [(budget, None) for budget in params.budgets] + [(limit, whole) for limit in params.prompt_budgets]
+    cells = [Cell(policy, budget, whole) for policy in policies for budget, whole in wanted_budgets]
+
+    models = Models(
+        {policy.name: policy.compress(counter) for policy in policies if policy.compress},
+        {
+            policy.name: load(ENCODERS, "semantic")(policy.preparation.embedder, "embedder")
+            for policy in policies
+            if policy.preparation.embedder
+        },
+    )
 
     def pack(record: Hits, wanted: Sequence[int]) -> list[Payload]:
-        return [{"pack": packed} for packed in _pack(record, [cells[at] for at in wanted], counter)]
+        return [
+            {"pack": packed} for packed in _pack(record, [cells[at] for at in wanted], counter, models, params.explain)
+        ]
+
+    def more(record: Hits, at: int) -> object:
+        return _more(record, cells[at].policy)
 
     return Stage(
         name="pack",
-        version=1,
+        version=2,
         reads=(Hits,),
         writes=Packed,
         run=each(pack),
         projection=_projection,
-        cells=tuple(f"{cell.policy.name} {cell.budget}" for cell in cells),
+        more=more,
+        cells=tuple(_canonical(cell, models, params.explain) for cell in cells),
         fingerprints={"tokenizer": counter.fingerprint},
         base=_base,
     )
 
 
+def _canonical(cell: Cell, models: Models, explained: bool) -> str:
+    """A model counts for its own rows: those of other policies keep their keys."""
+    model = models.compressors.get(cell.policy.name) or models.embedders.get(cell.policy.name)
+    return cell.name + (f" {model.fingerprint}" if model else "") + " explain" * explained
+
+
 def _projection(record: Hits) -> object:
-    hits = sorted(record.hits, key=_place)
-    return [record.question, [[hit.id, hit.rank, hit.title, hit.text, hit.sentences] for hit in hits]]
+    hits = ranked(record.hits)
+    return [record.question, [[hit.id, hit.rank, hit.title, hit.text, hit.sentences] for _, hit in hits]]
+
+
+def _more(record: Hits, policy: Policy) -> object:
+    """What few policies read: scores of the hits, what is right."""
+    scores = [[hit.score, hit.scores] for _, hit in ranked(record.hits)] if policy.scores else None
+    nu0 = record.probe.nu0 if policy.scores and record.probe else None
+    right = [record.answers, record.gold] if policy.ceiling else None
+    return [scores, nu0, right] if scores is not None or right is not None else None
 
 
 def _base(raw: Raw, record: Hits) -> Raw:
     """The question's fields and its hits less their texts, with `has_answer` set while the texts are there."""
-    matcher = _matcher(tuple(record.answers))
+    matcher = matcher_of(tuple(record.answers))
     hits = []
     for given, hit in zip(raw["hits"], record.hits, strict=True):
         light = {key: value for key, value in given.items() if key not in ("text", "sentences")}
@@ -88,73 +152,41 @@ def _base(raw: Raw, record: Hits) -> Raw:
     return {**raw, "hits": orjson.Fragment(orjson.dumps(hits))}
 
 
-def _pack(record: Hits, cells: Sequence[Cell], counter: Counter) -> list[Raw]:
-    documents = _documents(record)
+def _pack(record: Hits, cells: Sequence[Cell], counter: Counter, models: Models, explained: bool) -> list[Raw]:
+    documents = documents_of(record)
     shared: dict[str, Candidates] = {}
     packs = []
-    for policy, budget in cells:
+    for policy, budget, whole in cells:
         if policy.space not in shared:
-            shared[policy.space] = _candidates(record.question, documents, policy.candidates(documents), counter)
+            embedder = models.embedders.get(policy.name)
+            shared[policy.space] = candidates_of(record, documents, policy, counter, embedder)
         candidates = shared[policy.space]
-        selection = policy.select(candidates.problem, budget)
-        packs.append(
-            {"policy": policy.name, "budget": budget, "unit": counter.unit, **render(candidates, selection, budget)}
-        )
-    return packs
+        problem = labelled(candidates, record) if policy.ceiling else candidates.problem
 
+        def packed(
+            room: int, policy: Policy = policy, problem: Problem = problem, candidates: Candidates = candidates
+        ) -> tuple[Selection | None, Raw]:
+            if policy.name in models.compressors:
+                return None, render_compressed(models.compressors[policy.name], record.question, candidates, room)
+            selection = policy.select(problem, room)
+            return selection, render(candidates, selection, room, policy.order)
 
-def _place(hit: Hit) -> tuple[int, str, str]:
-    """Where a hit stands: its place in the line decides nothing, not even among hits of one rank and id."""
-    return hit.rank, hit.id, repr((hit.text, hit.title, hit.sentences))
-
-
-def _documents(record: Hits) -> list[Document]:
-    """The hits in rank order, each document once."""
-    found = []
-    seen = set()
-    for at, hit in sorted(enumerate(record.hits), key=lambda pair: _place(pair[1])):
-        if hit.text is None:
-            raise DataError(
-                f"hits[{at}]: the field 'text' is missing", "`pack` reads what `retrieve` wrote, with the texts."
+        prompt: Raw | None = None
+        if whole:
+            (selection, body), prompt = whole.fitted(
+                record.question, budget, packed, lambda found: str(found[1]["context"])
             )
-        if (hit.id, hit.text) in seen:
-            continue
-        seen.add((hit.id, hit.text))
-        spans = checked(hit.text, hit.sentences, f"hits[{at}].sentences") if hit.sentences else sentences(hit.text)
-        found.append(Document(hit.id, hit.title or "", hit.text, hit.rank, spans))
-    return found
-
-
-def _candidates(question: str, documents: list[Document], found: list[Candidate], counter: Counter) -> Candidates:
-    """The arrays that packers see. Relevance: BM25 of the line against the question, scaled to a maximum of 1."""
-    lines = [candidate.line for candidate in found]
-    counts = counter.lines(lines)
-    tokens = [words(line) for line in lines]
-    terms = content_terms(question) or list(dict.fromkeys(words(question)))
-    relevance = bm25(terms, tokens)
-    if len(found) and relevance.max() > 0:
-        relevance = relevance / relevance.max()
-    column = {term: at for at, term in enumerate(terms)}
-    incidence = np.zeros((len(found), len(terms)), dtype=np.bool_)
-    for row, line in enumerate(tokens):
-        incidence[row, [column[word] for word in column.keys() & set(line)]] = True
-    problem = Problem(
-        relevance=relevance,
-        cost=np.array([count.inside for count in counts], dtype=np.int64),
-        document=np.array([candidate.document for candidate in found], dtype=np.int64),
-        rank=np.array([documents[candidate.document].rank for candidate in found], dtype=np.int64),
-        position=np.array([candidate.position for candidate in found], dtype=np.int64),
-        terms=incidence,
-        vectors=tfidf(tokens),
-        # What every line saves when it is the last one: the sum of costs may exceed the budget by so much.
-        slack=min((count.inside - count.last for count in counts), default=0),
-    )
-    return Candidates(documents, found, counts, problem, counter)
-
-
-@lru_cache(maxsize=64)
-def _matcher(answers: tuple[str, ...]) -> AnswerMatcher:
-    return AnswerMatcher(list(answers))
+        else:
+            selection, body = packed(budget)
+        pack: Raw = {"policy": policy.name, "budget": budget, "unit": counter.unit, **body}
+        if prompt:
+            pack["prompt"] = prompt
+        if explained:
+            pack["explain"] = explain(candidates, selection, pack["snippets"])
+            if candidates.graph is not None:
+                pack["graph"] = candidates.graph()
+        packs.append(pack)
+    return packs
 
 
 _HIT = field_names(Hit)

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +16,11 @@ from typing import NamedTuple
 
 import pytest
 
+from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
+from ragpack.encoders import ENCODERS
 from ragpack.metrics.answer import PROFILES
+from ragpack.metrics.matching import MATCHES
 from ragpack.readers import READERS
 from ragpack.readers.prompt import TEMPLATES
 from ragpack.retrievers import RETRIEVERS
@@ -29,7 +33,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 GENERATED = (DOCS / "records.md", DOCS / "cli.md")
 WRITTEN = [page for page in PAGES if page not in GENERATED]
-COMMANDS = ("retrieve", "pack", "generate", "diagnose", "stats", "import", "show", "list", "doctor")
+COMMANDS = ("retrieve", "pack", "generate", "diagnose", "stats", "import", "show", "validate", "list", "doctor")
 
 _FENCE = re.compile(r"^(?P<mark><!-- output -->\n)?```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.S | re.M)
 _FILE = re.compile(r"\$T/([\w.-]+)")
@@ -204,8 +208,20 @@ def test_commands_are_all_there_are() -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [COMMANDS, POLICIES, RETRIEVERS, PROFILES, TABLES, DATASETS, READERS, TEMPLATES],
-    ids=["commands", "policies", "retrievers", "profiles", "tables", "formats", "readers", "prompts"],
+    [COMMANDS, POLICIES, COMPRESSORS, RETRIEVERS, PROFILES, MATCHES, ENCODERS, TABLES, DATASETS, READERS, TEMPLATES],
+    ids=[
+        "commands",
+        "policies",
+        "compressors",
+        "retrievers",
+        "profiles",
+        "matches",
+        "encoders",
+        "tables",
+        "formats",
+        "readers",
+        "prompts",
+    ],
 )
 def test_every_name_is_in_a_written_page(names: object) -> None:
     """The generated pages have them all by themselves: a name should also be explained."""
@@ -213,9 +229,10 @@ def test_every_name_is_in_a_written_page(names: object) -> None:
     assert not [one for one in names if not re.search(rf"(?<![\w]){re.escape(one)}(?![\w])", text)]
 
 
-def test_packers_page_has_every_parameter_with_its_default() -> None:
-    text = (DOCS / "packers.md").read_text(encoding="utf-8")
-    for policy in POLICIES:
+@pytest.mark.parametrize(("page", "names"), [("packers.md", POLICIES), ("compressors.md", COMPRESSORS)])
+def test_policy_pages_have_every_parameter_with_its_default(page: str, names: Iterable[str]) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    for policy in names:
         for option in options_of(policy).values():
             default = str(option.default).lower() if isinstance(option.default, bool) else str(option.default)
             row = f"| `{option.name}` | `{default}` |" if not option.choices else f"`{option.name}={default}`"

@@ -11,7 +11,9 @@ import pytest
 import ragpack as package
 from ragpack.candidates import CANDIDATES
 from ragpack.cli import app
+from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
+from ragpack.encoders import ENCODERS
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
 from ragpack.registry import load, parameters_of
@@ -28,8 +30,10 @@ FAMILIES = {
     "packers": (PACKERS, {"objective", "selection"}),
     "retrievers": (RETRIEVERS, {"corpus"}),
     "readers": (READERS, {"base", "prompt"}),
+    "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
+    "encoders": (ENCODERS, {"base"}),
     "datasets": (DATASETS, {"emit", "entries", "sample"}),
-    "statistics": (TABLES, {"bootstrap", "rows"}),
+    "statistics": (TABLES, {"bootstrap", "estimates", "needs", "paired", "rows", "where"}),
 }
 """Folder → its table, and the modules in it that are no plug-ins."""
 PLUGINS = [(folder, name) for folder, (table, _) in FAMILIES.items() for name in table]

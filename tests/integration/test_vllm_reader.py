@@ -10,7 +10,8 @@ import pytest
 
 from ragpack.errors import BackendError
 from ragpack.readers.base import Completion, Reader, Refusal, Request
-from ragpack.readers.vllm import _added_bos, _takes_system, open_reader
+from ragpack.readers.chat import _added_bos, _takes_system
+from ragpack.readers.vllm import open_reader
 
 LOOKAHEAD = 4
 MAX_TOKENS = 12

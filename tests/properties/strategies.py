@@ -44,6 +44,7 @@ def build(rows: Sequence[Row], slack: int) -> Problem:
         terms=np.array([row.terms for row in rows], dtype=np.bool_).reshape(len(rows), q),
         vectors=vectors / np.where(norms > 0, norms, 1.0),
         slack=slack,
+        scores={"ig": relevance / 10 - 0.2},
     )
 
 

@@ -42,7 +42,8 @@ def hit_lists(draw):
             hit = {**draw(st.sampled_from(found)), "rank": rank}
         else:
             text = draw(texts() | texts() | texts() | st.text(max_size=30) | long_text)
-            hit = {"rank": rank, "id": draw(st.sampled_from("abcd")), "title": draw(titles), "text": text}
+            hit = {"rank": rank, "id": draw(st.sampled_from("abcd")), "title": draw(titles), "text": text,
+                   "score": draw(st.floats(-2, 9)), "scores": {"ig": draw(st.floats(-0.5, 0.5))}}  # fmt: skip
             if draw(st.booleans()) and text:
                 cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=4)) | {0, len(text)})
                 hit["sentences"] = [list(pair) for pair in itertools.pairwise(cuts)]
@@ -54,7 +55,9 @@ questions = st.lists(WORDS, max_size=6).map(" ".join) | st.just("Who built the b
 budgets = st.integers(0, 24) | st.integers(25, 400)
 policies = st.sampled_from(
     [*POLICIES, "chunk_packed:overflow=truncate", "chunk_mmr:overflow=skip", "chunk_packed:window=3,header=false",
-     "chunk_focused:overflow=skip,window=2", "chunk_submod:cap=2", "chunk_mmr:lambda=0,overflow=truncate"]
+     "chunk_focused:overflow=skip,window=2", "chunk_submod:cap=2", "chunk_mmr:lambda=0,overflow=truncate",
+     "chunk_packed:order=edges,overflow=truncate", "chunk_focused:order=document", "topk:order=edges",
+     "chunk_packed:max_tokens=5", "chunk_mmr:relevance=ig", "chunk_submod:relevance=rank"]
 )  # fmt: skip
 
 

@@ -81,8 +81,10 @@ def test_groups_are_parted_and_a_bracket_is_no_argument() -> None:
 
 def test_sheets_have_the_text_of_the_other_forms() -> None:
     rows = [{"schema": "ragpack.stat/1", "table": "policies", "model": "m", "policy": "p", "budget": None, "n": 4,
-             "f1": 0.25, "f1_n": 3, "tokens": 9.5, "tokens_n": 4}]  # fmt: skip
+             "f1": 0.25, "f1_n": 3, "tokens": 9.5, "tokens_n": 4,
+             "missing": 0, "failed": 0}]  # fmt: skip
     rows.append({**rows[0], "budget": 160, "f1_n": 4})
     (found,) = sheets(iter(rows))
-    assert [column.head for column in found.columns] == ["model", "policy", "budget", "n", "F1", "tokens"]
-    assert found.cells == [["m", "p", "all", "4", "0.250 (1 undefined)", "9.5"], ["m", "p", "160", "4", "0.250", "9.5"]]
+    assert [column.head for column in found.columns] == ["policy", "budget", "n", "F1", "tokens"]
+    assert found.cells == [["p", "all", "4", "0.250 (1 undefined)", "9.5"], ["p", "160", "4", "0.250", "9.5"]]
+    assert found.title == "Policies (model m)"

@@ -14,7 +14,7 @@ TEXT = "Ostra Bridge crosses the Lisk. It was built by Ida Vale. Ida Vale also b
 
 
 def hit(rank=1, id="ostra", text=TEXT, **fields):
-    return {"rank": rank, "id": id, "title": "Ostra Bridge", "text": text, **fields}
+    return {"rank": rank, "id": id, "title": "Ostra Bridge", "text": text, "scores": {"ig": 0.1}, **fields}
 
 
 def hits(*found, question="Who built the bridge that crosses the Lisk?", **fields):
@@ -159,7 +159,7 @@ def test_a_policy_gives_the_same_in_company():
     """Shared candidates and memos carry nothing over from one cell to the next."""
     lines = (ROOT / "fixtures/questions.jsonl").read_text("utf-8").split("\n")[:6]
     for question in map(json.loads, lines):
-        found = [{"rank": at, **doc} for at, doc in enumerate(question.pop("docs")[:5], 1)]
+        found = [{"rank": at, "scores": {"ig": 0.1 / at}, **doc} for at, doc in enumerate(question.pop("docs")[:5], 1)]
         record = {**question, "schema": "ragpack.hits/1", "hits": found}
         together = packs(record, *POLICIES, budgets=(17, 96))
         alone = [pack(record, policy, budget) for policy in POLICIES for budget in (17, 96)]

@@ -43,10 +43,10 @@ def make(
 def test_topk_cuts_the_first_document_that_does_not_fit() -> None:
     """Costs 50, 60, 10 in 100: 50 fits, 60 does not (110), so it is the last one, cut to the 50 left."""
     problem = make([0.1, 0.2, 1.0], [50, 60, 10])
-    assert topk(problem, 100) == Selection((0, 1), None, cut_last=True)
-    assert topk(problem, 110) == Selection((0, 1), None, cut_last=False)  # just full
-    assert topk(problem, 120) == Selection((0, 1, 2), None, cut_last=False)
-    assert topk(problem, 0) == Selection((), None)
+    assert topk(problem, 100)._replace(reasons={}) == Selection((0, 1), None, cut_last=True)
+    assert topk(problem, 110)._replace(reasons={}) == Selection((0, 1), None, cut_last=False)  # just full
+    assert topk(problem, 120)._replace(reasons={}) == Selection((0, 1, 2), None, cut_last=False)
+    assert topk(problem, 0)._replace(reasons={}) == Selection((), None)
 
 
 def test_the_last_snippet_does_not_pay_its_separator() -> None:
@@ -55,10 +55,10 @@ def test_the_last_snippet_does_not_pay_its_separator() -> None:
     With 11, one is in (9 + 1) and 1 is left for text of the second. With 10, that separator fills the budget.
     """
     problem = make([1.0, 1.0], [10, 10], slack=1)
-    assert topk(problem, 19) == Selection((0, 1), None, cut_last=False)
-    assert topk(problem, 18) == Selection((0, 1), None, cut_last=True)
-    assert topk(problem, 11) == Selection((0, 1), None, cut_last=True)
-    assert topk(problem, 10) == Selection((0,), None, cut_last=False)
+    assert topk(problem, 19)._replace(reasons={}) == Selection((0, 1), None, cut_last=False)
+    assert topk(problem, 18)._replace(reasons={}) == Selection((0, 1), None, cut_last=True)
+    assert topk(problem, 11)._replace(reasons={}) == Selection((0, 1), None, cut_last=True)
+    assert topk(problem, 10)._replace(reasons={}) == Selection((0,), None, cut_last=False)
 
 
 @pytest.mark.parametrize(
