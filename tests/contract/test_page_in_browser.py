@@ -28,7 +28,8 @@ def rows() -> list[dict[str, Any]]:
     made = [row(f"q{n:02}", policy, budget) for n in range(60) for policy in ("packed", "mmr") for budget in (9, 20)]
     for one in made:
         if one["id"] in ("q07", "q08") and (one["pack"]["policy"], one["pack"]["budget"]) == ("mmr", 9):
-            explained = [{"title": "Paris", "reason": "over the budget", "tokens": 7}]
+            explained = [{"id": "d", "rank": 1, "span": [0, 8], "relevance": 1.0, "cost": 7, "terms": [],
+                          "reason": "over the budget"}]  # fmt: skip
             one["pack"] |= {"context": "In London", "explain": explained}
             one["generate"]["answer"] = "London"
             one["diagnose"] |= {"verdict": "dropped_by_packing", "answer_in_context": 0.0, "f1": 0.0, "em": 0.0,

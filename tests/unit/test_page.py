@@ -200,9 +200,14 @@ def test_without_matplotlib_the_page_has_no_plots_and_says_so(tmp_path: Path, mo
 
 def test_explained_drops_are_shown(tmp_path: Path) -> None:
     explained = row("q1")
-    explained["pack"]["explain"] = [{"title": "T", "reason": "over the budget", "tokens": 9}, "not an object"]
+    candidate = {"id": "d", "rank": 1, "span": [0, 8], "relevance": 1.0, "cost": 2, "terms": ["x", "y"]}
+    explained["pack"]["explain"] = [
+        {**candidate, "step": 1, "reason": "taken"},
+        {**candidate, "reason": "over the budget"},
+    ]
     shown = data(page(tmp_path, [explained]), "question-0")["rows"][0]["explain"]
-    assert shown == [{"title": "T", "reason": "over the budget", "tokens": 9}]
+    assert shown == [{"hit": 1, "title": "D", "gold": "★ gold", "reason": "over the budget", "cost": 2,
+                      "relevance": 1.0, "terms": "x, y"}]  # fmt: skip
     assert data(page(tmp_path, [row("q1")]), "question-0")["rows"][0]["explain"] is None
 
 

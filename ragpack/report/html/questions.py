@@ -94,14 +94,20 @@ def _order(entry: Entry) -> tuple[Any, ...]:
 
 def _shown(record: Diagnosed, raw: Raw) -> Raw:
     """What the page shows of a row."""
-    pack, generate = raw["pack"], raw.get("generate") or {}
+    generate = raw.get("generate") or {}
     gold = set(record.gold)
     snippets = [
         {"rank": one.rank, "title": one.title or one.id, "tokens": one.tokens, "relevance": one.relevance,
          "gain": one.gain, "gold": one.id in gold}
         for one in record.pack.snippets
     ]  # fmt: skip
-    explained = pack.get("explain")
+    titles = {hit.id: hit.title or hit.id for hit in record.hits}
+    dropped = [
+        {"hit": one.rank, "title": titles.get(one.id, one.id), "gold": "★ gold" if one.id in gold else "",
+         "reason": one.reason, "cost": one.cost, "relevance": one.relevance, "terms": ", ".join(one.terms)}
+        for one in record.pack.explain or ()
+        if one.reason != "taken"
+    ]  # fmt: skip
     row = {
         **{name: raw["diagnose"].get(name) for name in MARKED},
         "tokens": record.pack.tokens,
@@ -111,7 +117,7 @@ def _shown(record: Diagnosed, raw: Raw) -> Raw:
         "finish": generate.get("finish"),
         "snippets": snippets,
         "dropped": record.pack.dropped,
-        "explain": [one for one in explained if isinstance(one, dict)] if isinstance(explained, list) else None,
+        "explain": dropped if record.pack.explain is not None else None,
     }
     hits = [
         {"rank": hit.rank, "id": hit.id, "title": hit.title or hit.id, "score": hit.score,
