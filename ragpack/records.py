@@ -182,11 +182,11 @@ class Explained:
     """The hit's rank."""
     span: tuple[int, int]
     """[start, end) in the document's text."""
-    relevance: float
+    relevance: float | None = None
     """Relevance to the question, scaled to a maximum of 1 over the candidates."""
-    cost: int
+    cost: int | None = None
     """Tokens that it would add, its header included."""
-    terms: list[str]
+    terms: list[str] | None = None
     """Content terms of the question that it covers."""
     step: int | None = None
     """When it was taken, from 1; null where it was not."""
