@@ -192,7 +192,7 @@ class Explained:
     """When it was taken, from 1; null where it was not."""
     gain: float | None = None
     """What it added then, where the packer has a score."""
-    reason: str
+    reason: str | None = None
     """`taken`, or why not."""
 
 
