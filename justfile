@@ -58,6 +58,12 @@ reader: _core
 bench *args: _test-tools reader
     MODEL="{{model}}" {{python}} docs/bench/bench.py {{args}}
 
+# selection beside other libraries, which get an environment of their own
+bench-selection: _core
+    @test -x "{{cache}}/peers/bin/python" || python3 -m venv "{{cache}}/peers"
+    @"{{cache}}/peers/bin/python" -c "import submodlib, apricot, langchain_core, llama_index.core" 2>/dev/null || "{{cache}}/peers/bin/python" -m pip install -q --disable-pip-version-check submodlib-py apricot-select langchain-core llama-index-core
+    {{python}} docs/bench/selection.py --peers "{{cache}}/peers/bin/python" --growth
+
 # the wheel in an environment of its own, without extras
 smoke: _test-tools
     {{python}} -m pytest tests/contract/test_wheel.py

@@ -31,7 +31,7 @@ from ragpack import records  # noqa: E402
 
 DOCS = ROOT / "docs"
 WIDTH = 100
-FAMILIES = ("policies", "retrievers", "tables", "profiles", "readers", "prompts", "formats")
+FAMILIES = ("policies", "retrievers", "tables", "profiles", "matches", "readers", "prompts", "formats")
 NOTE = "<!-- Made by docs/generate.py; edit the code instead. -->"
 START = "import sys; sys.argv[0] = 'ragpack'; from ragpack.__main__ import main; main()"
 WORDS = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -45,6 +45,7 @@ WRITERS = {
     "ragpack.diagnosis/1": "Written by `diagnose`; read by `stats`.",
     "ragpack.stat/1": "Written by `stats`. The columns of each table: [statistics](statistics.md).",
     "ragpack.failure/1": "Written by any command to `--failures FILE`.",
+    "ragpack.finding/1": "Written by `validate`.",
 }
 
 Descriptions = dict[str, dict[str, str]]

@@ -388,10 +388,13 @@ class Diagnose:
 
     profile: str
     """Rules of EM and F1: `squad`, `hotpot`, `2wiki`, `musique`, `flashrag`."""
+    match: str | None = None
+    """How an answer was looked for in the context: `token`, `substring`, `dpr`; absent in rows of older versions, which
+    is `token`."""
     answer_kind: str | None = None
     """`span`, `yes_no`, or `empty` (every gold normalises to nothing); null without golds."""
     answer_in_context: float | None = None
-    """1 if the tokens of a gold answer stand together in the context, else 0."""
+    """1 if a gold answer is in the context under `match`, else 0."""
     graded: float | None = None
     """Largest share of an answer's tokens within a window of twice its length."""
     gold_doc_coverage: float | None = None
@@ -404,15 +407,29 @@ class Diagnose:
     """1 if a hit has the answer, else 0."""
     all_gold_in_hits: float | None = None
     """1 if every gold document is among the hits: the question is retrieval-perfect."""
+    supported_answer_in_context: float | None = None
+    """1 if a snippet of a gold document has the answer by itself, else 0 (`--supported`)."""
+    semantic: float | None = None
+    """Largest cosine similarity of the question with a gold answer to a snippet (`--semantic`)."""
+    entailed: float | None = None
+    """Largest probability that the context or a snippet entails the question with a gold answer (`--entail`)."""
     em: float | None = None
     """Exact match; absent without a reader."""
     f1: float | None = None
     """Token F1; absent without a reader."""
+    acc: float | None = None
+    """1 if a gold answer is a substring of the answer, else 0; in the profile `flashrag` alone."""
     verdict: str | None = None
     """`correct`, `unsupported_correct`, `in_context_missed`, `dropped_by_packing`, `not_retrieved`; without a
     reader `in_context` stands for the first and third."""
     spans: list[tuple[int, int]] | None = None
     """[start, end) of each place in `pack.context` where a gold answer stands."""
+    span_snippets: list[int | None] | None = None
+    """Index in `pack.snippets`, from 0, of the snippet that each span is in; null across two lines."""
+    answer_position: float | None = None
+    """Start of the first span as a share of the context's characters; null without one."""
+    answers_found: list[str] | None = None
+    """The gold answers that are in the context."""
     key: str | None = None
     """Content key: equal keys, equal numbers."""
 
@@ -445,7 +462,27 @@ class Failure(Record):
     """`type` and `message`."""
 
 
-RECORDS: tuple[type[Record], ...] = (Doc, Question, Hits, Packed, Answered, Diagnosed, Stat, Failure)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding(Record):
+    """What `validate` found about one file: findings of one kind are one record."""
+
+    SCHEMA: ClassVar[str] = "ragpack.finding/1"
+
+    level: str
+    """`error`; `note`, which may be meant; `count`, how many lines are such a record."""
+    source: str
+    """The file, or `<stdin>`."""
+    record: str | None = None
+    """The record type of the lines, where it could be read."""
+    message: str | None = None
+    """What was said of the first of them."""
+    count: int
+    """How often."""
+    lines: list[int] | None = None
+    """The first line numbers, from 1."""
+
+
+RECORDS: tuple[type[Record], ...] = (Doc, Question, Hits, Packed, Answered, Diagnosed, Stat, Failure, Finding)
 MADE_BY = {Question: "import", Hits: "retrieve", Packed: "pack", Answered: "generate", Diagnosed: "diagnose"}
 
 _EXPECTED = re.compile(

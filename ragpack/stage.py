@@ -59,6 +59,9 @@ class Stage:
     """Top-level fields that its payload holds; empty means the stage's own object alone."""
     base: Callable[[Raw, Any], Raw] | None = None
     """The output row less the payload; the input as it is where absent."""
+    tail: tuple[str, ...] = ()
+    """The last fields of what it reads, in which the rows of one question differ. The flow then reads what stands
+    before them once for all such rows in a row; their lists and objects are the same ones in each record."""
     notes: Callable[[], list[str]] = list
     """What the user should be told once, at the end."""
     close: Callable[[], None] = lambda: None

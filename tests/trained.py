@@ -66,7 +66,7 @@ def tokenizer(name: str) -> Tokenizer:
 class Grudging:
     """The worst case: a join has more tokens than its lines, two for each line end that something follows."""
 
-    unit, fingerprint, lines_add_up, slack = "grudging", "grudging/1", False, 0
+    unit, fingerprint, lines_add_up, words_add_up, slack = "grudging", "grudging/1", False, False, 0
 
     def count(self, text: str) -> int:
         return len(self.ends(text))

@@ -4,14 +4,18 @@
     python docs/bench/bench.py start pack       # some parts
 
 Parts: `start` (help against importing typer), `pack` (four policies × four budgets against parsing and tokenizing),
-`memory` (peak of 200,000 questions against 20,000), `generate` (against a bare LLM.generate). Times are medians of
-alternating runs. Nothing here is a test: a busy machine moves the figures.
+`memory` (peak of 200,000 questions against 20,000), `diagnose` (whole processes, CPU seconds, against
+naive_diagnose.py; --rows FILE: another file of packs or answers), `statistics` (bootstraps against loops, scipy and
+refits; all tables of 100,000 rows), `generate` (against a bare LLM.generate). Times are medians of alternating runs.
+Nothing here is a test: a busy machine moves the figures.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -25,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RAGPACK = [sys.executable, "-m", "ragpack"]
 POLICIES = "chunk_packed,chunk_focused,chunk_mmr,chunk_submod"
 BUDGETS = "96,128,160,224"
+INFERENCE = (ROOT / "docs/bench/inference.py").as_posix()
+ALONE = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 FLOOR = """
 import sys, time, orjson, tokenizers
@@ -63,9 +69,8 @@ def seconds(command: list[str]) -> float:
 
 def told(code: str, *arguments: str) -> float:
     """The seconds that a script prints: its imports are not in them. One core, as `-j 1` has."""
-    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True, env=alone, cwd=ROOT
+        [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True, env=ALONE, cwd=ROOT
     )
     return float(done.stdout)
 
@@ -131,6 +136,79 @@ def memory(many: int) -> None:
     row(f"pack: peak of {many:,} / {many // 10:,} questions", (found, few, found / few), "MiB", "<= 1.1, < 300 MiB")
 
 
+def cpu(command: list[str]) -> float:
+    """CPU seconds of a whole process and its children: a busy machine moves them less than the wall clock."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def diagnose(given: str | None) -> None:
+    naive = (ROOT / "docs/bench/naive_diagnose.py").as_posix()
+    with tempfile.TemporaryDirectory() as folder:
+        hits, packs, ours, theirs = (str(Path(folder) / name) for name in ("hits", "packs", "ours", "theirs"))
+        if given:
+            # Real files are small: the same rows again and again, until there are 20,000.
+            text = Path(given).read_bytes()
+            Path(packs).write_bytes(text * -(-20_000 // text.count(b"\n")))
+        else:
+            stream(1300, Path(hits))
+            asked = [*RAGPACK, "pack", hits, "--policy", POLICIES, "--budget", BUDGETS, "-q", "-o", packs]
+            subprocess.run(asked, check=True, cwd=ROOT)
+        command = [*RAGPACK, "diagnose", packs, "-q", "-o", ours]
+        found = paired(3, partial(cpu, [sys.executable, naive, packs, theirs]), partial(cpu, command))
+        row(f"naive script / diagnose, {same(ours, theirs):,} rows", found, "s", ">= 20")
+        found = paired(
+            3, partial(seconds, [sys.executable, naive, packs, theirs]), partial(seconds, [*command, "-j", "2"])
+        )
+        row("naive script / diagnose -j 2, wall clock", found, "s", "")
+
+
+def same(ours: str, theirs: str) -> int:
+    """Rows of two files whose numbers are the same; all of them, or the comparison is of two things."""
+    count = 0
+    with open(ours, "rb") as left, open(theirs, "rb") as right:
+        for mine, other in zip(left, right, strict=True):
+            found, expected = json.loads(mine)["diagnose"], json.loads(other)["diagnose"]
+            for name, value in expected.items():
+                close = value == found[name] or (value is not None and abs(value - found[name]) < 1e-9)
+                assert close, (name, value, found[name])
+            count += 1
+    return count
+
+
+def tables(number: int, each: int) -> None:
+    """All default tables of so many rows, `each` of a question; against reading the lines."""
+    import orjson
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.jsonl"
+        with path.open("wb") as file:
+            subprocess.run([sys.executable, INFERENCE, "rows", str(number), str(each)], check=True, stdout=file)
+        reading = time.process_time()
+        with path.open("rb") as file:
+            for line in file:
+                orjson.loads(line)
+        reading = time.process_time() - reading
+        run = subprocess.Popen([*RAGPACK, "stats", str(path), "--baseline", "p0", "-q", "--format", "jsonl"],
+                               stdout=subprocess.DEVNULL, cwd=ROOT, env=ALONE)  # fmt: skip
+        _, status, usage = os.wait4(run.pid, 0)
+        assert status == 0, status
+    found = usage.ru_utime + usage.ru_stime
+    name = f"{number:,} rows, {number // each:,} questions, {usage.ru_maxrss / 1024:,.0f} MiB"
+    row(f"stats: {name} / reading", (found, reading, found / reading), "s", "<= 20 s, <= 1,024 MiB")
+
+
+def inference() -> None:
+    for part in ("paired", "regression"):
+        done = subprocess.run([sys.executable, INFERENCE, part], check=True, capture_output=True, env=ALONE, cwd=ROOT)
+        for found in map(json.loads, done.stdout.splitlines()):
+            row(found["name"], (found["ours"], found["theirs"], found["ratio"]), "s", found["goal"])
+    tables(100_000, 20)
+    tables(100_000, 5)
+
+
 def generate(model: str) -> None:
     bare = (ROOT / "docs/bench/bare_vllm.py").as_posix()
     with tempfile.TemporaryDirectory() as folder:
@@ -151,11 +229,12 @@ def generate(model: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("parts", nargs="*", help="start pack memory generate; all of them by default")
+    parser.add_argument("parts", nargs="*", help="start pack memory diagnose statistics generate; all by default")
+    parser.add_argument("--rows", help="of the diagnose part: a file of packs or answers")
     parser.add_argument("--questions", type=int, default=200_000, help="of the memory part")
     options = parser.parse_args()
     model = os.environ.get("MODEL")
-    wanted = options.parts or ["start", "pack", "memory", *(["generate"] if model else [])]
+    wanted = options.parts or ["start", "pack", "memory", "diagnose", "statistics", *(["generate"] if model else [])]
     print(f"{'':<58} {'ours':>9} {'theirs':>9}")
     for part in wanted:
         if part == "start":
@@ -164,6 +243,10 @@ def main() -> None:
             pack(model)
         elif part == "memory":
             memory(options.questions)
+        elif part == "diagnose":
+            diagnose(options.rows)
+        elif part == "statistics":
+            inference()
         elif part == "generate":
             if not model:
                 raise SystemExit("bench: generate needs MODEL, the reader's folder")

@@ -59,8 +59,9 @@ class Problem:
     """[n] position within its document."""
     terms: NDArray[np.bool_]
     """[n, q] which of the q distinct content terms of the question it covers."""
-    vectors: NDArray[np.float64]
-    """[n, v] tf-idf rows of length 1 (or 0): their product is the similarity."""
+    vectors: NDArray[np.float64] | Callable[[], NDArray[np.float64]]
+    """[n, v] tf-idf rows of length 1 (or 0): their product is the similarity; or what makes them, since few rules
+    look at it."""
     slack: int = 0
     """Tokens of the separator, which the last snippet of a context does not pay."""
     header: NDArray[np.int64] | None = None
@@ -87,7 +88,7 @@ class Problem:
             if shape != (n,):
                 raise ValueError(f"{name}: expected shape ({n},), got {shape}")
         for name in ("terms", "vectors"):
-            shape = getattr(self, name).shape
+            shape = getattr(getattr(self, name), "shape", (n, 0))
             if len(shape) != 2 or shape[0] != n:
                 raise ValueError(f"{name}: expected shape ({n}, …), got {shape}")
 
@@ -113,9 +114,10 @@ class Problem:
     @cached_property
     def similarity(self) -> NDArray[np.float64]:
         """[n, n] cosine in [0, 1], exactly symmetric, 1 on the diagonal (0 for a snippet without terms)."""
-        used = self.vectors > 0
+        vectors = self.vectors() if callable(self.vectors) else self.vectors
+        used = vectors > 0
         # A term of one snippet alone adds to the diagonal only: most columns need not be multiplied.
-        common = self.vectors[:, used.sum(axis=0) > 1]
+        common = vectors[:, used.sum(axis=0) > 1]
         product = common @ common.T
         similarity = np.clip(np.maximum(product, product.T), 0.0, 1.0)
         np.fill_diagonal(similarity, used.any(axis=1))

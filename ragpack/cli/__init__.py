@@ -49,9 +49,11 @@ from ragpack.cli import (  # noqa: E402 # the commands register themselves on th
     retrieve,
     show,
     stats,
+    validate,
 )
 
-__all__ = ["app", "diagnose", "doctor", "generate", "imports", "lists", "pack", "retrieve", "run", "show", "stats"]
+__all__ = ["app", "diagnose", "doctor", "generate", "imports", "lists", "pack", "retrieve", "run", "show", "stats",
+           "validate"]  # fmt: skip
 
 
 def run() -> int:

@@ -21,6 +21,31 @@ def diagnose(
         list[str] | None,
         typer.Option("-k", "--k", metavar="N,…", help="Depths of recall@k and its kin. [default: 1,2,5,10]"),
     ] = None,
+    match: Annotated[
+        str,
+        typer.Option(
+            "--match",
+            metavar="token|substring|dpr",
+            help="When an answer counts as being in the context; `ragpack list matches`.",
+        ),
+    ] = "token",
+    supported: Annotated[
+        bool, typer.Option("--supported", help="Also: is the answer in a snippet of a gold document?")
+    ] = False,
+    semantic: Annotated[
+        str | None,
+        typer.Option(
+            "--semantic",
+            metavar="MODEL",
+            help="Also: cosine similarity of question and answer to the closest snippet, by an embedding model.",
+        ),
+    ] = None,
+    entail: Annotated[
+        str | None,
+        typer.Option(
+            "--entail", metavar="MODEL", help="Also: probability that the context entails the answer, by an NLI model."
+        ),
+    ] = None,
 ) -> int:
     """ragpack diagnose answers.jsonl -o rows.jsonl
 
@@ -31,5 +56,6 @@ def diagnose(
     from ragpack.stages.diagnose import DiagnoseParams, open_diagnose
 
     assert isinstance(flow, Flow)
-    params = DiagnoseParams(profile, whole_numbers(k or ["1,2,5,10"], "-k"))
+    ks = whole_numbers(k or ["1,2,5,10"], "-k")
+    params = DiagnoseParams(profile, ks, match, supported, semantic, entail)
     return run_stage("diagnose", open_diagnose, params, flow, {"params": params})

@@ -17,50 +17,77 @@ from ragpack.cli.options import SHARED, with_flow
 @with_flow(SHARED)
 def show(
     flow: object,
-    id: Annotated[list[str] | None, typer.Option("--id", help="Questions of these ids; repeatable.")] = None,
+    id: Annotated[list[str] | None, typer.Option("--id", help="Records of these ids; repeatable.")] = None,
     verdict: Annotated[
         list[str] | None, typer.Option("--verdict", metavar="NAME", help="Rows with these verdicts; repeatable.")
     ] = None,
     policy: Annotated[
         list[str] | None, typer.Option("--policy", metavar="SPEC", help="Rows of these policies; repeatable.")
     ] = None,
-    context: Annotated[bool, typer.Option("--context", help="Print each context, the answer marked.")] = False,
+    context: Annotated[
+        bool, typer.Option("--context", help="Print each context, or a document's text, the answer marked.")
+    ] = False,
+    snippets: Annotated[
+        bool, typer.Option("--snippets", help="List what was kept, and with `pack --explain` what was dropped and why.")
+    ] = False,
+    diff: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--diff", metavar="SPEC SPEC", help="Two policies: what is in one context, and not in the other."),
+    ] = None,
+    color: Annotated[str, typer.Option("--color", metavar="auto|always|never", help="Colours; NO_COLOR is heard.")] = (
+        "auto"
+    ),
 ) -> int:
     """ragpack show rows.jsonl --verdict dropped_by_packing --context
 
-    Read packs, answers or rows of the diagnostic: each question with its hits, and what each policy kept of them.
+    Read records of any type: each question with its hits, and what each policy kept of them. A star is a gold document.
     """
-    from ragpack.errors import DataError
+    from ragpack.errors import DataError, UsageError, did_you_mean
     from ragpack.flow.mapper import parse
     from ragpack.flow.run import Fail, Flow, run_source
     from ragpack.flow.streams import STDOUT, check_inputs, lines
-    from ragpack.records import Answered, Diagnosed, Packed, view
-    from ragpack.report.show import Page
+    from ragpack.metrics.verdict import VERDICTS
+    from ragpack.records import Diagnosed, view
+    from ragpack.report.diff import Diff, Policies
+    from ragpack.report.kinds import kind_of
+    from ragpack.report.paint import Paint, wants_colour
+    from ragpack.report.show import Page, Shown
 
     assert isinstance(flow, Flow)
+    for name in verdict or ():
+        if name not in VERDICTS:
+            raise UsageError(f"--verdict: unknown verdict '{name}'. {did_you_mean(name, VERDICTS)}")
+    plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    paint = Paint(wants_colour(color, flow.output in (None, "-") and os.isatty(STDOUT.fd), plain))
     check_inputs(flow.files)
-    colour = flow.output in (None, "-") and os.isatty(STDOUT.fd) and "NO_COLOR" not in os.environ
-    page = Page(colour and os.environ.get("TERM") != "dumb", context)
+    page = Page(paint, context, snippets)
+    pages = Diff(paint, page, Policies(*diff)) if diff else page
 
-    def rows(fail: Fail) -> Iterator[Packed | Answered | Diagnosed]:
+    def records(fail: Fail) -> Iterator[Shown]:
+        rows = diagnosed = 0
         for line in lines(flow.files):
             raw = {}
             try:
                 raw = parse(line)
-                row = view(raw, (Diagnosed, Answered, Packed))
+                record = view(raw, (kind_of(raw).record,))
             except DataError as error:
                 fail(line.source, line.number, error, raw.get("id"))
                 continue
-            found = row.diagnose.verdict if isinstance(row, Diagnosed) else None
+            rows += 1
+            found = record.diagnose.verdict if isinstance(record, Diagnosed) else None
+            diagnosed += isinstance(record, Diagnosed)
+            pack = getattr(record, "pack", None)
             if (
-                (not id or row.id in id)
+                (not id or getattr(record, "id", None) in id)
                 and (not verdict or found in verdict)
-                and (not policy or row.pack.policy in policy)
+                and (not policy or (pack is not None and pack.policy in policy))
             ):
-                yield row
+                yield Shown(record, raw)
+        if verdict and rows and not diagnosed:
+            raise DataError("--verdict: no row has a verdict", "`ragpack diagnose` gives one to each.")
 
     def produce(fail: Fail, count: Callable[[], None]) -> Iterator[bytes]:
-        for block in page.blocks(rows(fail)):
+        for block in pages.blocks(records(fail)):
             count()
             yield block.encode("utf-8", "replace")
 

@@ -55,15 +55,20 @@ def stats(
             "--format", metavar="table|jsonl|md|csv|json", help="Default: table on a terminal, jsonl elsewhere."
         ),
     ] = None,
+    margin: Annotated[
+        float,
+        typer.Option("--margin", metavar="F1", help="How much less is still the same quality (table sweep)."),
+    ] = 0.01,
     resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Bootstrap resamples.")] = 10_000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the bootstrap.")] = 0,
 ) -> int:
     """ragpack stats rows.jsonl --baseline chunk_packed
 
     Tables of the diagnostic: ragpack.diagnosis/1 in, ragpack.stat/1 out. Intervals are bootstrapped over questions.
+    Files of --failures may stand among the inputs: their questions are counted as failed.
     """
     from ragpack.flow.run import Flow, run_fold
-    from ragpack.records import Diagnosed, Raw
+    from ragpack.records import Diagnosed, Failure, Raw
     from ragpack.report.tables import choose_format
     from ragpack.stages.stats import Stats, StatsParams
 
@@ -78,6 +83,7 @@ def stats(
         correct=correct,
         resamples=resamples,
         seed=seed,
+        margin=margin,
     )
     fold = Stats(params)
     write = choose_format(format, flow.output)
@@ -90,7 +96,7 @@ def stats(
 
         yield from write(counted())
 
-    return run_fold("stats", (Diagnosed,), fold.take, give, flow, {"params": params})
+    return run_fold("stats", (Diagnosed, Failure), fold.take, give, flow, {"params": params})
 
 
 def _names(texts: list[str] | None) -> tuple[str, ...]:

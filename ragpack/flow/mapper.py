@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ragpack.errors import DataError, RagpackError
+from ragpack.flow.heads import Heads
 from ragpack.flow.keys import row_keys, stage_digest
 from ragpack.flow.resume import Earlier
 from ragpack.flow.streams import Line
@@ -36,13 +37,15 @@ class Done(NamedTuple):
     failed: Failed | None
 
 
-@dataclass
+@dataclass(slots=True)
 class _Entry:
     """A line on its way."""
 
     line: Line
     raw: Raw = field(default_factory=dict)
     record: Any = None
+    before: bytes | None = None
+    """The row up to what the stage adds, where that need not be written anew."""
     keys: list[str] = field(default_factory=list)
     found: list[Payload | None] = field(default_factory=list)
     error: RagpackError | None = None
@@ -59,6 +62,7 @@ class Mapper:
         self._stage = stage
         self._earlier = earlier
         self._head = stage_digest(stage.name, stage.version, stage.fingerprints)
+        self._heads = Heads(stage) if stage.tail else None
 
     def __call__(self, lines: Iterator[Line]) -> Iterator[Done]:
         """One `Done` a line, in order."""
@@ -76,8 +80,14 @@ class Mapper:
     def _prepare(self, line: Line) -> _Entry:
         entry = _Entry(line)
         try:
-            entry.raw = parse(line)
-            entry.record = view(entry.raw, self._stage.reads)
+            known = self._heads.read(line.data) if self._heads else None
+            if known:
+                entry.raw, entry.record, entry.before = known
+            else:
+                entry.raw = parse(line)
+                entry.record = view(entry.raw, self._stage.reads)
+                if self._heads:
+                    self._heads.keep(line.data, entry.raw, entry.record)
             entry.keys = row_keys(self._stage, self._head, entry.record)
             entry.found = [self._earlier.get(key) if self._earlier else None for key in entry.keys]
         except DataError as error:
@@ -100,6 +110,9 @@ class Mapper:
                 payload[self._stage.name]["key"] = entry.keys[cell]
                 entry.found[cell] = payload
             try:
+                if entry.before is not None:
+                    rows = [self._added(entry.before, payload) for payload in entry.found if payload is not None]
+                    return Done(entry.line.source, entry.line.number, rows, cached, None)
                 base = self._stage.base(entry.raw, entry.record) if self._stage.base else entry.raw
                 rows = [self._row(base, payload) for payload in entry.found if payload is not None]
             except orjson.JSONEncodeError as failure:
@@ -115,6 +128,9 @@ class Mapper:
     def _row(self, base: Raw, payload: Payload) -> bytes:
         fields = {**base, **payload}
         return orjson.dumps(ordered(self._stage.writes, fields), option=orjson.OPT_APPEND_NEWLINE)
+
+    def _added(self, before: bytes, payload: Payload) -> bytes:
+        return b'%b,"%b":%b}\n' % (before, self._stage.name.encode(), orjson.dumps(payload[self._stage.name]))
 
 
 def _unwritable(error: orjson.JSONEncodeError) -> DataError:

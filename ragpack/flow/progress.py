@@ -24,8 +24,10 @@ class Progress:
 
     def show(self, taken: int, written: int, failed: int) -> None:
         """Draw the counts, five times a second at most."""
+        if not self._on:
+            return
         now = time.monotonic()
-        if not self._on or now - self._drawn < EVERY:
+        if now - self._drawn < EVERY:
             return
         self._drawn = now
         seconds = now - self._started

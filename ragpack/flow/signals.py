@@ -44,13 +44,15 @@ class Signals:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> Signals:
         """A signal that comes inside is raised at the end."""
+        return self
+
+    # Entered once a row: a generator would cost more than the write.
+    def __enter__(self) -> None:
         self._writing = True
-        try:
-            yield
-        finally:
-            self._writing = False
-        if self._seen:
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        self._writing = False
+        if self._seen and kind is None:
             raise Interrupted(self._seen)

@@ -20,6 +20,7 @@ from ragpack.metrics.normalise import normalise
 
 AnswerKind = Literal["span", "yes_no", "empty"]
 
+KEPT = 256  # predictions of one question
 _CLOSED = frozenset(("yes", "no", "noanswer"))
 _YES_NO = frozenset(("yes", "no"))
 
@@ -76,11 +77,25 @@ class AnswerScorer:
             words = text.split()
             self._golds.append(_Gold(text, len(words), frozenset(words), Counter(words)))
         self._texts = frozenset(gold.text for gold in self._golds)
+        self._scored: dict[str, AnswerScore] = {}
+
+    @property
+    def has_acc(self) -> bool:
+        """Does the profile have `acc`?"""
+        return self._profile.contains
 
     def score(self, prediction: str) -> AnswerScore:
         """EM, F1 and, in the profiles that have it, acc."""
         if not self._golds:
             return AnswerScore(None, None, None)
+        # A reader often says the same under several policies.
+        if prediction not in self._scored:
+            if len(self._scored) >= KEPT:
+                self._scored.clear()
+            self._scored[prediction] = self._score(prediction)
+        return self._scored[prediction]
+
+    def _score(self, prediction: str) -> AnswerScore:
         text = normalise(prediction)
         acc = float(any(gold in text for gold in self._texts)) if self._profile.contains else None
         exact = text in self._texts

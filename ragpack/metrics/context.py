@@ -1,118 +1,31 @@
 """What of the answer and of the gold documents is in the packed context. Source: P1 §3.
 
 Recall is measured on the hits, but the reader sees the context; these are the same questions asked of the
-context. Matching is by whole normalised tokens: "art" is not in "party". Everything is undefined (`None`)
-without golds, and the answer metrics also where every gold normalises to nothing.
+context. By default matching is by whole normalised tokens: "art" is not in "party". Everything is undefined
+(`None`) without golds, and the answer metrics also where every gold gives no token.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from ragpack.metrics.normalise import located_tokens, normalise, tokens
+from ragpack.metrics.matcher import AnswerMatcher, Occurrence
 
-
-class Occurrence(NamedTuple):
-    """Whether, and how nearly, an answer is in a context."""
-
-    occurs: bool | None
-    graded: float | None
+__all__ = ["AnswerMatcher", "Occurrence", "all_gold_in_context", "answer_in_context", "answer_position", "answer_spans",
+           "gold_doc_coverage", "gold_token_density", "graded_answer_in_context", "lines_of_snippets"]  # fmt: skip
 
 
-class AnswerMatcher:
-    """One question's golds, normalised once for many contexts.
-
-    >>> matcher = AnswerMatcher(["The U.S. Congress"])
-    >>> matcher.measure("by the US Congress"), matcher.measure("a congress in Berlin")
-    (Occurrence(occurs=True, graded=1.0), Occurrence(occurs=False, graded=0.5))
-    """
-
-    def __init__(self, golds: Iterable[str]) -> None:
-        texts = [text for text in dict.fromkeys(map(normalise, golds)) if text]
-        # No token holds a space, so with one at each end a substring is a run of whole tokens.
-        self._needles = [f" {text} " for text in texts]
-        self._golds = [text.split() for text in texts]
-        self._counts = [Counter(words) for words in self._golds]
-        self._vocabulary = frozenset(word for words in self._golds for word in words)
-
-    def occurs(self, text: str) -> bool | None:
-        """`answer_in_context` of this text."""
-        return self._occurs(tokens(text)) if self._golds else None
-
-    def graded(self, text: str) -> float | None:
-        """`graded_answer_in_context` of this text."""
-        return self.measure(text).graded
-
-    def measure(self, text: str) -> Occurrence:
-        """Both at once: the text is normalised once."""
-        if not self._golds:
-            return Occurrence(None, None)
-        words = tokens(text)
-        if self._occurs(words):
-            return Occurrence(True, 1.0)
-        return Occurrence(False, self._graded(words))
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """`answer_spans` of this text."""
-        if not self.occurs(text):  # most texts have none, and this is several times cheaper than locating
-            return []
-        longest_first = sorted(self._golds, key=len, reverse=True)
-        located = located_tokens(text)
-        words = [token.text for token in located]
-        found: list[tuple[int, int]] = []
-        free = 0  # the first token after the last occurrence
-        for at, word in enumerate(words):
-            if at < free or word not in self._vocabulary:
-                continue
-            size = next((len(gold) for gold in longest_first if words[at : at + len(gold)] == gold), 0)
-            if size:
-                free = at + size
-                found.append((located[at].start, located[free - 1].end))
-        return found
-
-    def _occurs(self, words: list[str]) -> bool:
-        haystack = f" {' '.join(words)} "
-        return any(needle in haystack for needle in self._needles)
-
-    def _graded(self, words: list[str]) -> float:
-        # Only the tokens of a gold can change an overlap; the others set the distance between them.
-        hits = [(at, word) for at, word in enumerate(words) if word in self._vocabulary]
-        if not hits:
-            return 0.0
-        return max(_best_overlap(hits, counts) / counts.total() for counts in self._counts)
-
-
-def _best_overlap(hits: list[tuple[int, str]], wanted: Counter[str]) -> int:
-    """The largest multiset overlap of a gold with a window of twice its length; `hits` by position.
-
-    Windows that end at a hit are enough: moving any window's end back to its last hit loses nothing, and a
-    window that so begins before the text is part of the first full one. Each hit enters and leaves once.
-    """
-    size = wanted.total()
-    left, overlap, best = 0, 0, 0
-    lacking = dict(wanted)
-    inside = [hit for hit in hits if hit[1] in lacking]
-    for at, word in inside:
-        while inside[left][0] <= at - 2 * size:
-            gone = inside[left][1]
-            overlap -= lacking[gone] >= 0  # below 0 it was a surplus copy and never counted
-            lacking[gone] += 1
-            left += 1
-        overlap += lacking[word] > 0
-        lacking[word] -= 1
-        best = max(best, overlap)
-    return best
-
-
-def answer_in_context(context: str, golds: Sequence[str]) -> bool | None:
+def answer_in_context(context: str, golds: Sequence[str], match: str = "token") -> bool | None:
     """Do the normalised tokens of a gold occur, contiguous, among those of the context? Source: P1 §3.
+
+    Other ways to match: `substring` (the normalised gold in the normalised context) and `dpr` (`dpr_tokens`).
 
     >>> answer_in_context("at the party", ["art"]), answer_in_context("Art, at last", ["art"])
     (False, True)
+    >>> answer_in_context("at the party", ["art"], "substring"), answer_in_context("the U.S. army", ["US"], "dpr")
+    (True, False)
     """
-    return AnswerMatcher(golds).occurs(context)
+    return AnswerMatcher(golds, match).occurs(context)
 
 
 def graded_answer_in_context(context: str, golds: Sequence[str]) -> float | None:
@@ -127,7 +40,7 @@ def graded_answer_in_context(context: str, golds: Sequence[str]) -> float | None
     return AnswerMatcher(golds).graded(context)
 
 
-def answer_spans(context: str, golds: Sequence[str]) -> list[tuple[int, int]]:
+def answer_spans(context: str, golds: Sequence[str], match: str = "token") -> list[tuple[int, int]]:
     """Characters [start, end) of the context where a gold occurs, in order; not empty just when one does.
 
     Where occurrences overlap, the leftmost and then the longest is kept.
@@ -135,7 +48,48 @@ def answer_spans(context: str, golds: Sequence[str]) -> list[tuple[int, int]]:
     >>> answer_spans("In Paris, the city", ["Paris City", "paris"])
     [(3, 18)]
     """
-    return AnswerMatcher(golds).spans(context)
+    return AnswerMatcher(golds, match).spans(context)
+
+
+def answer_position(context: str, spans: Sequence[tuple[int, int]]) -> float | None:
+    """Where the first occurrence begins, as a share of the context's characters: 0.0 is its beginning.
+
+    `None` without one. For cuts by depth: readers use the middle of a long context worst (Liu et al. 2024).
+
+    >>> answer_position("In Rome it", [(3, 7)])
+    0.3
+    """
+    return spans[0][0] / len(context) if spans else None
+
+
+def lines_of_snippets(lines: Sequence[str], titles: Sequence[tuple[str, str]]) -> list[int] | None:
+    """The snippet that each line of a context belongs to; (document id, title) of each snippet, in the order of the
+    text.
+
+    A snippet is one line. In a layout with a header line for each document that line belongs to the snippet that
+    follows it: it repeats the title, and stands where the document changes. `None` where the lines can't be told
+    apart in this way.
+
+    >>> titles = [("a", "Ida Vale"), ("a", "Ida Vale"), ("b", "Tern")]
+    >>> lines_of_snippets(["Ida Vale", "She built.", "She rests.", "Tern: A bird."], titles)
+    [0, 0, 1, 2]
+    """
+    headers = len(lines) - len(titles)
+    if headers == 0:
+        return list(range(len(lines)))
+    owners: list[int] = []
+    for at, (doc, title) in enumerate(titles):
+        opens = at == 0 or titles[at - 1][0] != doc
+        if headers > 0 and opens and len(owners) < len(lines) and _bare(lines[len(owners)]) == _bare(title or doc):
+            owners.append(at)
+            headers -= 1
+        owners.append(at)
+    return owners if headers == 0 and len(owners) == len(lines) else None
+
+
+def _bare(header: str) -> str:
+    """A header without blanks and signs at its ends."""
+    return " ".join(header.split()).strip(" :#*[]=")
 
 
 def gold_doc_coverage(snippet_doc_ids: Iterable[str], gold: Iterable[str]) -> float | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _PUNCTUATION = frozenset(string.punctuation)
@@ -46,7 +47,16 @@ def tokens(text: str) -> list[str]:
     >>> tokens("An end; the-end.")
     ['end', 'theend']
     """
-    words = _without_punctuation(text.lower()).split()
+    return cut(_without_punctuation(text.lower()))
+
+
+def cut(bare: str) -> list[str]:
+    """The tokens of a text that is lower-cased and without punctuation.
+
+    >>> cut("in the end")
+    ['in', 'end']
+    """
+    words = bare.split()
     # A word of letters and digits only holds an article just when it *is* one, so the regular expression,
     # which costs more than all the rest, is for words with a character such as an en dash that makes a
     # boundary inside them.
@@ -59,6 +69,36 @@ def tokens(text: str) -> list[str]:
         elif word not in _ARTICLES:
             kept.append(word)
     return kept
+
+
+def tokens_at(text: str, wanted: Iterable[int]) -> dict[int, Token]:
+    """Some of the `located_tokens`, by their number from 0; several times cheaper than all of them.
+
+    >>> tokens_at("in the (U.S.)", [1])
+    {1: Token(text='us', start=8, end=12)}
+    """
+    chunks = text.split()
+    if " ".join(chunks) == text.replace("\n", " "):  # so lengths give the places
+        words = _without_punctuation("\n".join(text.lower().split())).split("\n")
+        if "".join(words).isalnum() or not any(_ARTICLE.search(word) for word in words if not word.isalnum()):
+            kept = [at for at, word in enumerate(words) if word and word not in _ARTICLES]
+            found = {}
+            for number in wanted:
+                at = kept[number]
+                start = len(" ".join(chunks[:at])) + (at > 0)
+                found[number] = _token(text, words[at], start, start + len(chunks[at]))
+            return found
+    located = located_tokens(text)
+    return {number: located[number] for number in wanted}
+
+
+def without_punctuation(text: str) -> bytes:
+    """`text` lower-cased and without punctuation, in UTF-8: each token of `text` is a part of it.
+
+    >>> without_punctuation("The U.S. Army")
+    b'the us army'
+    """
+    return text.lower().encode("utf-8", "surrogatepass").translate(None, _PUNCTUATION_BYTES)
 
 
 def located_tokens(text: str) -> list[Token]:
@@ -80,20 +120,24 @@ def located_tokens(text: str) -> list[Token]:
         start, end = match.span()
         if not word.isalnum() and _ARTICLE.search(word):
             found += _split_at_articles(match.group(), word, start)
-            continue
-        if len(word) != end - start or not word.isalnum():
-            core = match.group().strip(string.punctuation)
-            start = text.index(core, start)
-            dot = text.startswith(".", start + len(core)) and _ABBREVIATION.search(core) is not None
-            end = start + len(core) + dot
-        found.append(Token(word, start, end))
+        else:
+            found.append(_token(text, word, start, end))
     return found
+
+
+def _token(text: str, word: str, start: int, end: int) -> Token:
+    """The token of a chunk [start, end) that is one."""
+    if len(word) != end - start or not word.isalnum():
+        core = text[start:end].strip(string.punctuation)
+        start = text.index(core, start)
+        dot = text.startswith(".", start + len(core)) and _ABBREVIATION.search(core) is not None
+        end = start + len(core) + dot
+    return Token(word, start, end)
 
 
 def _split_at_articles(chunk: str, word: str, start: int) -> list[Token]:
     """The tokens of a chunk that has an article beside a non-ASCII sign, as in “the” or a–b."""
-    # lower() can lengthen a text ("İ" gives two characters), so each character is lowered by itself.
-    origin = [at for at, char in enumerate(chunk, start) for low in char.lower() if low not in _PUNCTUATION]
+    origin = lowered_places(chunk, start)
     found, begin = [], 0
     articles = [match.span() for match in _ARTICLE.finditer(word)]
     for end, following in [*articles, (len(word), len(word))]:
@@ -101,6 +145,16 @@ def _split_at_articles(chunk: str, word: str, start: int) -> list[Token]:
             found.append(Token(word[begin:end], origin[begin], origin[end - 1] + 1))
         begin = following
     return found
+
+
+def lowered_places(chunk: str, start: int) -> list[int]:
+    """For each character of a chunk lower-cased and without punctuation, its place in the text; `start` is the chunk's.
+
+    >>> lowered_places("P.İ", 5)
+    [5, 7, 7]
+    """
+    # lower() can lengthen a text ("İ" gives two characters), so each character is lowered by itself.
+    return [at for at, char in enumerate(chunk, start) for low in char.lower() if low not in _PUNCTUATION]
 
 
 def _without_punctuation(text: str) -> str:

@@ -9,8 +9,47 @@ once, at its best rank, and takes up no further rank.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from functools import cache
+from typing import NamedTuple
+
+
+class AtK(NamedTuple):
+    """The measures of one ranking at one cut-off; `None` without golds."""
+
+    recall: float | None
+    hit: float | None
+    all_gold: float | None
+    ndcg: float | None
+
+
+_NONE = AtK(None, None, None, None)
+
+
+class Ranking:
+    """The golds of a ranked list, looked up once for many cut-offs.
+
+    >>> Ranking(["x", "a", "x", "b"], ["a", "b"]).at(2)
+    AtK(recall=0.5, hit=1.0, all_gold=0.0, ndcg=0.38685280723454163)
+    """
+
+    def __init__(self, ranked_ids: Iterable[str], gold: Iterable[str]) -> None:
+        wanted = frozenset(gold)
+        self._golds = len(wanted)
+        self._ranks = [rank for rank, doc in enumerate(dict.fromkeys(ranked_ids), 1) if doc in wanted]
+
+    def at(self, k: int) -> AtK:
+        """All measures over the first k distinct documents."""
+        if k < 1:
+            raise ValueError(f"a cut-off k is 1 or more, got {k}")
+        if not self._golds:
+            return _NONE
+        found = bisect_right(self._ranks, k)
+        gained = sum([_discount(rank) for rank in self._ranks[:found]]) if found else 0.0
+        return AtK(
+            found / self._golds, float(found > 0), float(found == self._golds), gained / _ideal(min(self._golds, k))
+        )
 
 
 def recall_at(ranked_ids: Iterable[str], gold: Iterable[str], k: int) -> float | None:
@@ -19,8 +58,7 @@ def recall_at(ranked_ids: Iterable[str], gold: Iterable[str], k: int) -> float |
     >>> recall_at(["x", "a", "y"], ["a", "b"], 2)
     0.5
     """
-    wanted = frozenset(gold)
-    return len(wanted.intersection(_top(ranked_ids, k))) / len(wanted) if wanted else None
+    return Ranking(ranked_ids, gold).at(k).recall
 
 
 def hit_at(ranked_ids: Iterable[str], gold: Iterable[str], k: int) -> float | None:
@@ -29,8 +67,7 @@ def hit_at(ranked_ids: Iterable[str], gold: Iterable[str], k: int) -> float | No
     >>> hit_at(["x", "a", "y"], ["a", "b"], 2)
     1.0
     """
-    wanted = frozenset(gold)
-    return float(not wanted.isdisjoint(_top(ranked_ids, k))) if wanted else None
+    return Ranking(ranked_ids, gold).at(k).hit
 
 
 def all_gold_at(ranked_ids: Iterable[str], gold: Iterable[str], k: int) -> float | None:
@@ -39,8 +76,7 @@ def all_gold_at(ranked_ids: Iterable[str], gold: Iterable[str], k: int) -> float
     >>> all_gold_at(["x", "a", "b"], ["a", "b"], 3)
     1.0
     """
-    wanted = frozenset(gold)
-    return float(wanted.issubset(_top(ranked_ids, k))) if wanted else None
+    return Ranking(ranked_ids, gold).at(k).all_gold
 
 
 def ndcg_at(ranked_ids: Iterable[str], gold: Iterable[str], k: int) -> float | None:
@@ -52,11 +88,7 @@ def ndcg_at(ranked_ids: Iterable[str], gold: Iterable[str], k: int) -> float | N
     >>> round(ndcg_at(["x", "a"], ["a", "b"], 5), 4)  # (1/log2(3)) / (1 + 1/log2(3))
     0.3869
     """
-    wanted = frozenset(gold)
-    if not wanted:
-        return None
-    gained = sum(_discount(rank) for rank, doc in enumerate(_top(ranked_ids, k), 1) if doc in wanted)
-    return gained / sum(_discount(rank) for rank in range(1, min(len(wanted), k) + 1))
+    return Ranking(ranked_ids, gold).at(k).ndcg
 
 
 def answer_in_hits_at(has_answer: Sequence[bool | None], k: int) -> float | None:
@@ -68,22 +100,19 @@ def answer_in_hits_at(has_answer: Sequence[bool | None], k: int) -> float | None
     >>> answer_in_hits_at([False, True, False], 1), answer_in_hits_at([None, None], 2)
     (0.0, None)
     """
-    _check(k)
+    if k < 1:
+        raise ValueError(f"a cut-off k is 1 or more, got {k}")
     top = has_answer[:k]
     if any(top):
         return 1.0
     return None if None in top else 0.0
 
 
-def _top(ranked_ids: Iterable[str], k: int) -> list[str]:
-    _check(k)
-    return list(islice(dict.fromkeys(ranked_ids), k))
+@cache
+def _ideal(golds: int) -> float:
+    return sum(map(_discount, range(1, golds + 1)))
 
 
-def _check(k: int) -> None:
-    if k < 1:
-        raise ValueError(f"a cut-off k is 1 or more, got {k}")
-
-
+@cache
 def _discount(rank: int) -> float:
     return 1 / math.log2(rank + 1)  # times the gain, 2^1 − 1 = 1

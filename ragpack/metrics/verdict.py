@@ -15,11 +15,12 @@ gold documents. What the row needs and is not known makes the verdict `None`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 Verdict = Literal[
     "correct", "unsupported_correct", "in_context_missed", "in_context", "dropped_by_packing", "not_retrieved"
 ]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
 
 
 def verdict(

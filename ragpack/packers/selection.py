@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ragpack.candidates.problem import Problem
 from ragpack.errors import UsageError
+from ragpack.packers.costs import Costs
 
 TIE = 1e-12
 """Scores closer than this are equal. Scores are of order 1, so this is far above the noise of a float sum
@@ -68,16 +69,15 @@ class Knapsack:
         if overflow not in OVERFLOWS:
             raise UsageError(f"overflow must be one of {', '.join(OVERFLOWS)}, got '{overflow}'")
         self._overflow = overflow
-        self._problem = problem
-        self._price = problem.cost if problem.header is None else problem.cost + problem.header
+        self._least = problem.cost
         self._slack = problem.slack
-        self._room = problem.capacity(budget)
+        self._costs = Costs(problem, budget)
         self._chosen: list[int] = []
         self._gains: list[float] = []
         self._cut_last = False
         self._reasons: dict[int, str] = {}
         # A budget of 0 holds nothing, not even a snippet that costs nothing.
-        self._open = self._room > 0
+        self._open = self._costs.room > 0
         self.available = np.ones(problem.n, dtype=np.bool_)
         """[n] not offered yet, and not known to be too large."""
 
@@ -89,21 +89,18 @@ class Knapsack:
     def offer(self, i: int, gain: float) -> bool:
         """Take candidate i if it fits. True if it went in whole: then the packer updates its state."""
         self.available[i] = False
-        price = int(self._price[i])
-        if price <= self._room:
-            self._room -= price
-        elif self._overflow == "truncate" and self._room > self._slack:
+        price, room = int(self._costs.now[i]), self._costs.room
+        if price <= room:
+            self._costs.take(i)
+        elif self._overflow == "truncate" and room > self._slack:
             # Subtle: a cut snippet stands behind a separator too: up to `slack` there is no room for text.
             self._open, self._cut_last = False, True
         else:
-            self._reasons[i] = f"budget: {price} tokens, {self._room} left"
+            self._reasons[i] = f"budget: {price} tokens, {room} left"
             # The room only shrinks: what is too large without its header will not fit later either.
             self._open = self._overflow == "skip"
-            self.available &= self._problem.cost <= self._room
+            self.available &= self._least <= room
             return False
-        if self._problem.header is not None:
-            its = self._problem.document == self._problem.document[i]
-            self._price = np.where(its, self._problem.cost, self._price)
         self._chosen.append(i)
         self._gains.append(gain)
         return not self._cut_last

@@ -8,6 +8,7 @@ from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.metrics.answer import PROFILES
+from ragpack.metrics.matching import MATCHES
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
 from ragpack.readers.prompt import TEMPLATES
@@ -73,6 +74,7 @@ FAMILIES: dict[str, Callable[[], list[str]]] = {
     "retrievers": _retrievers,
     "tables": _tables,
     "profiles": _names(PROFILES),
+    "matches": _names(MATCHES),
     "readers": _names(READERS),
     "prompts": _names(TEMPLATES),
     "formats": _names(DATASETS),

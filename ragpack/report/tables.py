@@ -14,27 +14,25 @@ import orjson
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.flow.streams import STDOUT
 from ragpack.records import Raw
+from ragpack.report.columns import (
+    CI,
+    DIGITS,
+    FEET,
+    HEADS,
+    HEADS_IN,
+    LABELS,
+    ONLY_IF_ANY,
+    PERCENT,
+    SHOWN,
+    TITLES,
+    TO_TITLE,
+)
+from ragpack.statistics.rows import FACTORS
 
 WIDE = 400
+NOTHING = "–"
 
 Write = Callable[[Iterator[Raw]], Iterator[bytes]]
-
-SHOWN = {
-    "policies": ("model", "policy", "budget", "n", "f1", "em", "answer_in_context", "graded", "gold_doc_coverage",
-                 "all_gold_in_context", "gold_token_density", "tokens"),
-    "conditional": ("model", "subset", "metric", "n", "given_1", "given_1_n", "given_0", "given_0_n", "difference",
-                    "difference_ci", "ratio", "ratio_ci", "lost"),
-    "contrasts": ("model", "policy", "baseline", "budget", "metric", "n", "excluded", "difference", "ci", "p",
-                  "p_adjusted"),
-}  # fmt: skip
-"""Columns that a person is shown; JSONL, CSV and JSON have all of them."""
-
-HEADS = {"answer_in_context": "AiC", "gold_doc_coverage": "coverage", "all_gold_in_context": "all-gold",
-         "gold_token_density": "density", "f1": "F1", "em": "EM", "given_1": "AiC=1", "given_0": "AiC=0",
-         "given_1_n": "n₁", "given_0_n": "n₀", "difference_ci": "95 % CI", "ratio_ci": "95 % CI", "ci": "95 % CI",
-         "p_adjusted": "p adj."}  # fmt: skip
-TITLES = {"policies": "Policies", "conditional": "With and without the answer in the context",
-          "contrasts": "Contrasts with the baseline"}  # fmt: skip
 
 
 def choose_format(name: str | None, output: str | None) -> Write:
@@ -71,16 +69,18 @@ def as_csv(rows: Iterator[Raw]) -> Iterator[bytes]:
 
 
 def as_markdown(rows: Iterator[Raw]) -> Iterator[bytes]:
-    """A Markdown table for each table."""
+    """A Markdown table for each table, with its sentences."""
     for number, (name, found) in enumerate(_tables(rows)):
-        columns = _columns(name, found)
+        columns, title = _titled(name, found)
         lines = [
-            "| " + " | ".join(map(_head, columns)) + " |",
+            "| " + " | ".join(_head(c, name) for c in columns) + " |",
             "|" + "|".join("---:" if _right(c) else "---" for c in columns) + "|",
         ]
-        lines += ["| " + " | ".join(_cell(row, column) for column in columns) + " |" for row in found]
-        title = f"**{TITLES.get(name, name)}**\n\n"
-        yield (("\n" if number else "") + title + "\n".join(lines) + "\n").encode()
+        lines += ["| " + " | ".join(_cell(row, c).replace("|", "\\|") for c in columns) + " |" for row in found]
+        foot = _foot(name, found)
+        yield (
+            ("\n" if number else "") + f"**{title}**\n\n" + "\n".join(lines) + "\n" + (foot and f"\n{foot}")
+        ).encode()
 
 
 def as_table(rows: Iterator[Raw]) -> Iterator[bytes]:
@@ -90,15 +90,17 @@ def as_table(rows: Iterator[Raw]) -> Iterator[bytes]:
 
     colour = os.isatty(STDOUT.fd) and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     for name, found in _tables(rows):
-        columns = _columns(name, found)
-        table = Table(title=TITLES.get(name, name), title_justify="left", box=None, pad_edge=False, header_style="bold")
+        columns, title = _titled(name, found)
+        table = Table(box=None, pad_edge=False, header_style="bold")
         for column in columns:
-            table.add_column(_head(column), justify="right" if _right(column) else "left", no_wrap=True)
+            table.add_column(_head(column, name), justify="right" if _right(column) else "left", no_wrap=True)
         for row in found:
             table.add_row(*(_cell(row, column) for column in columns), end_section=False)
         out = io.StringIO()
         # Wider than any terminal: a line that wraps can be read, a name that is cut can't.
-        Console(file=out, force_terminal=colour, width=WIDE, highlight=False, markup=False).print(table)
+        console = Console(file=out, force_terminal=colour, width=WIDE, highlight=False, markup=False)
+        console.print(title, style="italic")
+        console.print(table)
         lines = [line.rstrip() + "\n" for line in out.getvalue().splitlines()]
         yield ("".join(lines) + _foot(name, found) + "\n").encode()
 
@@ -107,58 +109,76 @@ FORMATS: dict[str, Write] = {"table": as_table, "jsonl": as_jsonl, "md": as_mark
 
 
 def _tables(rows: Iterator[Raw]) -> Iterator[tuple[str, list[Raw]]]:
-    for name, found in itertools.groupby(rows, key=lambda row: row["table"]):
-        yield name, list(found)
+    """Each table, under its name; a table of several kinds is as many, `sweep-iso` and its like."""
+    for (name, kind), found in itertools.groupby(rows, key=lambda row: (row["table"], row.get("kind"))):
+        yield f"{name}-{kind}" if kind else name, list(found)
 
 
 def _columns(name: str, found: list[Raw]) -> list[str]:
-    """The columns shown, less those with nothing in any row."""
-    wanted = SHOWN.get(name) or tuple(key for key in found[0] if key not in ("schema", "table"))
-    return [column for column in wanted if any(row.get(column) is not None for row in found)]
+    """The columns shown, less those with nothing in any row; a label that the table is cut by stands where the rows
+    have it, since they are sorted so."""
+    keys = [key for key in found[0] if key not in ("schema", "table", "kind", "method", "note")]
+    wanted = list(SHOWN.get(name) or keys)
+    for at, key in enumerate(keys):
+        if key in FACTORS and key not in wanted:
+            before = [wanted.index(one) for one in keys[:at] if one in wanted]
+            wanted.insert(before[-1] + 1 if before else 0, key)
+    return [column for column in wanted if any(_said(row, column) for row in found)]
 
 
-def _head(column: str) -> str:
-    return HEADS.get(column, column.replace("_", " "))
+def _said(row: Raw, column: str) -> bool:
+    return bool(row.get(column)) if column in ONLY_IF_ANY else column in row and _cell(row, column) != NOTHING
+
+
+def _titled(name: str, found: list[Raw]) -> tuple[list[str], str]:
+    """The columns, and the title: labels that are the same in several rows are in it, once."""
+    columns = _columns(name, found)
+    same = [c for c in columns if c in TO_TITLE and len(found) > 1 and len({row.get(c) for row in found}) == 1]
+    about = ", ".join(f"{c} {_cell(found[0], c)}" for c in same)
+    title = TITLES.get(name, name)
+    return [c for c in columns if c not in same], f"{title} ({about})" if about else title
+
+
+def _head(column: str, name: str = "") -> str:
+    if column == "ci" or column.endswith("_ci"):
+        return CI
+    return HEADS_IN.get(name, {}).get(column) or HEADS.get(column, column.replace("_", " "))
 
 
 def _right(column: str) -> bool:
-    return column not in ("model", "policy", "baseline", "subset", "metric")
+    return column not in LABELS or column in ("budget", "seed")
 
 
 def _cell(row: Raw, column: str) -> str:
     value: Any = row.get(column)
     if value is None:
-        return "all" if column == "budget" and row.get("table") == "policies" else "–"
-    if column == "metric":
-        return _head(str(value))
+        if column == "budget":
+            return {"policies": "all", "sweep": "none"}.get(row["table"], NOTHING)
+        return NOTHING
+    if column in ("metric", "feature", "base", "score", "group"):
+        name, at, k = str(value).partition("@")
+        return f"{_head('all_gold_in_context' if name == 'all_gold' else name)}{at}{k}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, list):
-        return "[" + ", ".join("–" if end is None else _number(end, column) for end in value) + "]"
+        return "[" + ", ".join(NOTHING if end is None else _number(end, column) for end in value) + "]"
     text = _number(value, column) if isinstance(value, float) else str(value)
-    missing = row["n"] - row[f"{column}_n"] if f"{column}_n" in row and row.get("table") == "policies" else 0
-    return f"{text} ({missing} undefined)" if missing else text
+    missing = row["n"] - row[f"{column}_n"] if f"{column}_n" in row and row["table"] == "policies" else 0
+    return f"{text} ({missing} undefined)" if missing and column != "nte" else text
 
 
 def _number(value: float, column: str) -> str:
-    if column == "tokens":
-        return f"{value:.1f}"
-    if column in ("p", "p_adjusted"):
-        return f"{value:.4f}"
-    if column in ("ratio", "ratio_ci"):
-        return f"{value:.2f}"
-    return f"{value:.3f}"
+    if column in PERCENT:
+        return f"{100 * value:.0f} %"
+    digits = DIGITS.get(column, 3)
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # never -0.000
 
 
 def _foot(name: str, found: list[Raw]) -> str:
-    methods = list(dict.fromkeys(row["method"] for row in found if "method" in row))
-    notes = [f"Intervals: {', '.join(methods)}.\n"] if methods else []
-    if name == "contrasts":
-        unclear = [row for row in found if row["significant"] is False]
-        families = ", ".join(dict.fromkeys(row["family"] for row in found if "family" in row))
-        if unclear:
-            notes.append(
-                f"{len(unclear)} of {len(found)} differences are not significant at 0.05 (corrected: {families}).\n"
-            )
-    return "".join(notes)
+    methods = list(dict.fromkeys(row["method"] for row in found if row.get("method")))
+    notes = [f"Intervals: {', '.join(methods)}."] if methods else []
+    notes += FEET[name](found) if name in FEET else []
+    return "".join(f"{note}\n" for note in notes)
 
 
 def _flat(row: Raw, pairs: set[str]) -> Raw:

@@ -18,6 +18,7 @@ from ragpack.candidates.lexical import tfidf
 from ragpack.candidates.problem import Labels, Problem
 from ragpack.candidates.relevance import relevance_of, scaled
 from ragpack.candidates.snippet import Candidate, Document, span_of_beginning
+from ragpack.encoders.base import Encoder, Pair
 from ragpack.errors import DataError
 from ragpack.metrics.context import AnswerMatcher
 from ragpack.records import Hit, Hits
@@ -50,7 +51,7 @@ def documents_of(record: Hits) -> list[Document]:
     """The hits in rank order, each document once. Raises `DataError` for a hit without text."""
     found = []
     seen = set()
-    for at, hit in sorted(enumerate(record.hits), key=lambda pair: place(pair[1])):
+    for at, hit in ranked(record.hits):
         if hit.text is None:
             raise DataError(
                 f"hits[{at}]: the field 'text' is missing", "`pack` reads what `retrieve` wrote, with the texts."
@@ -63,13 +64,19 @@ def documents_of(record: Hits) -> list[Document]:
     return found
 
 
-def place(hit: Hit) -> tuple[int, str, str]:
-    """Where a hit stands: its place in the line decides nothing, not even among hits of one rank and id."""
-    return hit.rank, hit.id, repr((hit.text, hit.title, hit.sentences, hit.score, hit.scores))
+def ranked(hits: Sequence[Hit]) -> list[tuple[int, Hit]]:
+    """The hits with their places in the line, by rank and id: the place decides nothing, not even among hits of one
+    rank and id."""
+    places = list(enumerate(hits))
+    if len({(hit.rank, hit.id) for hit in hits}) == len(hits):
+        return sorted(places, key=lambda pair: (pair[1].rank, pair[1].id))
+    return sorted(places, key=lambda pair: (pair[1].rank, pair[1].id, repr(pair[1])))
 
 
-def candidates_of(record: Hits, documents: Sequence[Document], policy: Policy, counter: Counter) -> Candidates:
-    """The arrays that packers see."""
+def candidates_of(
+    record: Hits, documents: Sequence[Document], policy: Policy, counter: Counter, encoder: Encoder | None = None
+) -> Candidates:
+    """The arrays that packers see. `encoder` is the policy's embedder, where it names one."""
     space = policy.candidates(documents, record.question)
     found = space.candidates
     if policy.preparation.max_tokens:
@@ -86,17 +93,22 @@ def candidates_of(record: Hits, documents: Sequence[Document], policy: Policy, c
     if grouped:
         cost, header = _grouped_costs(found, documents, counter)
     else:
-        counts = counter.lines(lines)
+        counts = _line_counts(found, lines, counter)
         inside = dict(zip(lines, counts, strict=True))
         cost, header = np.array(counts, dtype=np.int64), None
     problem = Problem(
-        relevance=relevance_of(policy.preparation.relevance, terms, tokens, documents, found),
+        relevance=(
+            # The make-up of a batch moves the last bits of an embedding.
+            scaled(np.round(encoder.scores([Pair(record.question, line) for line in lines]), 4))
+            if encoder
+            else relevance_of(policy.preparation.relevance, terms, tokens, documents, found)
+        ),
         cost=cost,
         document=np.array([candidate.document for candidate in found], dtype=np.int64),
         rank=np.array([documents[candidate.document].rank for candidate in found], dtype=np.int64),
         position=np.array([candidate.position for candidate in found], dtype=np.int64),
         terms=incidence,
-        vectors=tfidf(tokens),
+        vectors=functools.partial(tfidf, tokens),
         slack=counter.slack,
         header=header,
         prior=_prior(documents, found),
@@ -122,6 +134,16 @@ def labelled(candidates: Candidates, record: Hits) -> Problem:
 def matcher_of(answers: tuple[str, ...]) -> AnswerMatcher:
     """Rows of one question come one after another: its answers are normalised once."""
     return AnswerMatcher(list(answers))
+
+
+def _line_counts(found: Sequence[Candidate], lines: Sequence[str], counter: Counter) -> list[int]:
+    """Tokens of each line with its line end. Where words stand alone a header is counted once for its document."""
+    if not counter.words_add_up or not all(one.header for one in found):
+        return counter.lines(lines)
+    heads = list(dict.fromkeys(one.header for one in found))
+    sizes = counter.lines([*(head.rstrip() for head in heads), *(" " + one.body for one in found)])
+    of_head = {head: size - counter.slack for head, size in zip(heads, sizes, strict=False)}
+    return [of_head[one.header] + size for one, size in zip(found, sizes[len(heads) :], strict=True)]
 
 
 def _grouped_costs(found: Sequence[Candidate], documents: Sequence[Document], counter: Counter) -> tuple[Any, Any]:

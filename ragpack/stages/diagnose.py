@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
+import orjson
+
+from ragpack.encoders import ENCODERS
 from ragpack.errors import UsageError, did_you_mean
-from ragpack.metrics.answer import PROFILES, AnswerScorer, answer_kind
-from ragpack.metrics.context import AnswerMatcher, all_gold_in_context, gold_doc_coverage, gold_token_density
-from ragpack.metrics.retrieval import all_gold_at, answer_in_hits_at, hit_at, ndcg_at, recall_at
-from ragpack.metrics.verdict import verdict
-from ragpack.records import Answered, Diagnosed, Hit, Packed, Raw
+from ragpack.metrics.answer import PROFILES
+from ragpack.metrics.matching import MATCHES
+from ragpack.records import Answered, Diagnosed, Packed, Raw
+from ragpack.registry import load
 from ragpack.stage import Payload, Stage, each
+from ragpack.stages.compare import Comparison, compared
+from ragpack.stages.measure import Measured, Question, measured
 
 
 @dataclass(frozen=True)
@@ -23,99 +26,105 @@ class DiagnoseParams:
     """Rules of EM and F1."""
     ks: tuple[int, ...] = (1, 2, 5, 10)
     """Depths of the retrieval metrics."""
+    match: str = "token"
+    """How an answer is found in the context."""
+    supported: bool = False
+    """Also ask whether a snippet with the answer is of a gold document."""
+    semantic: str | None = None
+    """Sentence-transformers model that compares question and answer with the snippets."""
+    entail: str | None = None
+    """NLI model that is asked whether the context entails the answer."""
 
 
 def open_diagnose(params: DiagnoseParams) -> Stage:
-    """Open the stage. Raises `UsageError` for an unknown profile."""
-    if params.profile not in PROFILES:
-        raise UsageError(f"unknown profile '{params.profile}'. {did_you_mean(params.profile, PROFILES)}")
+    """Open the stage. Raises `UsageError` for an unknown profile or match, `BackendError` for a model that is none."""
+    for option, name, known in (("profile", params.profile, PROFILES), ("match", params.match, MATCHES)):
+        if name not in known:
+            raise UsageError(f"unknown {option} '{name}'. {did_you_mean(name, known)}")
     if not params.ks or min(params.ks) < 1:
         raise UsageError("-k: depths are whole numbers from 1")
-    ks = tuple(sorted(set(params.ks)))
+    extras = {
+        "supported_answer_in_context": params.supported,
+        "semantic": bool(params.semantic),
+        "entailed": bool(params.entail),
+    }
+    asked = Measured(
+        params.profile, tuple(sorted(set(params.ks))), params.match, tuple(name for name, on in extras.items() if on)
+    )
+    questions = _Questions(asked)
+
+    def measure(record: Packed | Answered) -> Raw:
+        return measured(record, questions.of(record).question)
 
     def diagnose(record: Packed | Answered, cells: Sequence[int]) -> list[Payload]:
         del cells
-        return [{"diagnose": _diagnosed(record, params.profile, ks)}]
+        return [{"diagnose": measure(record)}]
 
+    comparisons = _comparisons(params)
+    cell = " ".join([asked.profile, ",".join(map(str, asked.ks)), asked.match, *asked.extras])
     return Stage(
         name="diagnose",
-        version=1,
+        version=2,
         reads=(Answered, Packed, Diagnosed),
         writes=Diagnosed,
-        run=each(diagnose),
-        projection=_projection,
-        cells=(f"{params.profile} {','.join(map(str, ks))}",),
+        run=compared(measure, comparisons) if comparisons else each(diagnose),
+        projection=lambda record: _projection(record, questions.of(record).projection),
+        cells=(cell,),
+        fingerprints={name: comparison.encoder.fingerprint for name, comparison in comparisons.items()},
+        tail=("pack", "generate"),
     )
 
 
-def _projection(record: Packed | Answered) -> object:
+def _comparisons(params: DiagnoseParams) -> dict[str, Comparison]:
+    found = {}
+    if params.semantic:
+        found["semantic"] = Comparison(load(ENCODERS, "semantic")(params.semantic), whole=False)
+    if params.entail:
+        # A chain of facts is in no snippet alone; a long context may be cut, and then the snippets count.
+        found["entailed"] = Comparison(load(ENCODERS, "entail")(params.entail), whole=True)
+    return found
+
+
+def _projection(record: Packed | Answered, question: orjson.Fragment) -> object:
+    pack, generate = record.pack, getattr(record, "generate", None)
     return [
-        record.answers,
-        record.gold,
-        [[hit.rank, hit.id, hit.has_answer] for hit in _ranked(record)],
-        record.retrieve.k if record.retrieve else None,
-        record.pack.context,
-        [[snippet.id, snippet.tokens] for snippet in record.pack.snippets],
-        record.pack.tokens,
-        _answer(record),
+        question,
+        pack.context,
+        # The title: it tells header lines from snippets.
+        [(one.id, one.title, one.tokens) for one in pack.snippets],
+        pack.tokens,
+        generate.answer if generate is not None else None,
     ]
 
 
-def _ranked(record: Packed | Answered) -> list[Hit]:
-    # str: two hits of one rank and id may differ in has_answer, and None has no order.
-    return sorted(record.hits, key=lambda hit: (hit.rank, hit.id, str(hit.has_answer)))
+class _Kept:
+    """What rows of one question share."""
+
+    def __init__(self, record: Packed | Answered, asked: Measured) -> None:
+        self.record = record
+        self.question = Question(record, asked)
+        self.projection = orjson.Fragment(
+            orjson.dumps(
+                [
+                    record.question,
+                    record.answers,
+                    record.gold,
+                    [(hit.rank, hit.id, hit.has_answer) for hit in self.question.hits],
+                    record.retrieve.k if record.retrieve else None,
+                ]
+            )
+        )
 
 
-def _answer(record: Packed | Answered) -> str | None:
-    generate = getattr(record, "generate", None)
-    return generate.answer if generate is not None else None
+class _Questions:
+    """The question of a row; rows of one question that come one after another have their hits in common."""
 
+    def __init__(self, asked: Measured) -> None:
+        self._asked = asked
+        self._last: _Kept | None = None
 
-def _diagnosed(record: Packed | Answered, profile: str, ks: Sequence[int]) -> Raw:
-    pack, gold, golds = record.pack, record.gold, tuple(record.answers)
-    hits = _ranked(record)
-    ranked = [hit.id for hit in hits]
-    # How deep the ranking goes: beyond that a metric at k would repeat the one at the end.
-    depth = max(record.retrieve.k if record.retrieve else 0, len(hits))
-    has_answer = [hit.has_answer for hit in hits]
-    matcher, scorer, kind = _golds(golds, profile)
-    found = matcher.measure(pack.context)
-    from_docs = [snippet.id for snippet in pack.snippets]
-    in_hits = None if found.occurs is None else answer_in_hits_at(has_answer, max(1, len(hits)))
-    all_in_context = all_gold_in_context(from_docs, gold)
-    all_in_hits = all_gold_at(ranked, gold, max(1, len(ranked)))
-    row: Raw = {
-        "profile": profile,
-        "answer_kind": kind,
-        "answer_in_context": None if found.occurs is None else float(found.occurs),
-        "graded": found.graded,
-        "gold_doc_coverage": gold_doc_coverage(from_docs, gold),
-        "all_gold_in_context": all_in_context,
-        "gold_token_density": gold_token_density([(one.id, one.tokens) for one in pack.snippets], pack.tokens, gold),
-        "answer_in_hits": in_hits,
-        "all_gold_in_hits": all_in_hits,
-    }
-    for name, metric in (("recall", recall_at), ("hit", hit_at), ("all_gold", all_gold_at), ("ndcg", ndcg_at)):
-        row |= {f"{name}@{k}": metric(ranked, gold, k) if k <= depth else None for k in ks}
-    known = found.occurs is not None
-    row |= {f"answer_in_hits@{k}": answer_in_hits_at(has_answer, k) if known and k <= depth else None for k in ks}
-    answer = _answer(record)
-    if answer is not None:
-        score = scorer.score(answer) if golds else None
-        row |= {"em": score.em if score else None, "f1": score.f1 if score else None}
-    row["verdict"] = verdict(
-        kind=kind,
-        em=row.get("em"),
-        in_context=found.occurs,
-        in_hits=in_hits,
-        all_gold_in_context=all_in_context,
-        all_gold_in_hits=all_in_hits,
-    )
-    row["spans"] = matcher.spans(pack.context) if found.occurs else []
-    return row
-
-
-@lru_cache(maxsize=64)
-def _golds(golds: tuple[str, ...], profile: str) -> tuple[AnswerMatcher, AnswerScorer, str | None]:
-    """Rows of one question come one after another: its golds are normalised once."""
-    return AnswerMatcher(golds), AnswerScorer(golds, profile), answer_kind(golds)
+    def of(self, record: Packed | Answered) -> _Kept:
+        """What this row shares with its neighbours."""
+        if self._last is None or self._last.record.hits is not record.hits:
+            self._last = _Kept(record, self._asked)
+        return self._last

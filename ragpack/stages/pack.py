@@ -10,12 +10,15 @@ import orjson
 
 from ragpack.candidates.problem import Problem
 from ragpack.compressors.base import Compressor
+from ragpack.encoders import ENCODERS
+from ragpack.encoders.base import Encoder
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.packers.selection import Selection
 from ragpack.readers.prompt import TEMPLATES
 from ragpack.records import Hit, Hits, Packed, Raw, field_names
+from ragpack.registry import load
 from ragpack.stage import Payload, Stage, each
-from ragpack.stages.candidates import Candidates, candidates_of, documents_of, labelled, matcher_of, place
+from ragpack.stages.candidates import Candidates, candidates_of, documents_of, labelled, matcher_of, ranked
 from ragpack.stages.compress import render_compressed
 from ragpack.stages.explain import explain
 from ragpack.stages.policies import Policy, parse_policies
@@ -58,6 +61,13 @@ class Cell(NamedTuple):
         return f"{self.policy.name} {self.budget}" + (f" {self.whole.fingerprint}" if self.whole else "")
 
 
+class Models(NamedTuple):
+    """Models of policies, by the policy's name."""
+
+    compressors: Mapping[str, Compressor] = {}
+    embedders: Mapping[str, Encoder] = {}
+
+
 def open_pack(params: PackParams) -> Stage:
     """Open the stage. Raises `UsageError` for policies or budgets that can't be."""
     policies = parse_policies(params.policies)
@@ -80,12 +90,18 @@ def open_pack(params: PackParams) -> Stage:
     wanted_budgets = [(budget, None) for budget in params.budgets] + [(limit, whole) for limit in params.prompt_budgets]
     cells = [Cell(policy, budget, whole) for policy in policies for budget, whole in wanted_budgets]
 
-    compressors = {policy.name: policy.compress(counter) for policy in policies if policy.compress}
+    models = Models(
+        {policy.name: policy.compress(counter) for policy in policies if policy.compress},
+        {
+            policy.name: load(ENCODERS, "semantic")(policy.preparation.embedder, "embedder")
+            for policy in policies
+            if policy.preparation.embedder
+        },
+    )
 
     def pack(record: Hits, wanted: Sequence[int]) -> list[Payload]:
         return [
-            {"pack": packed}
-            for packed in _pack(record, [cells[at] for at in wanted], counter, compressors, params.explain)
+            {"pack": packed} for packed in _pack(record, [cells[at] for at in wanted], counter, models, params.explain)
         ]
 
     def more(record: Hits, at: int) -> object:
@@ -99,26 +115,26 @@ def open_pack(params: PackParams) -> Stage:
         run=each(pack),
         projection=_projection,
         more=more,
-        cells=tuple(_canonical(cell, compressors, params.explain) for cell in cells),
+        cells=tuple(_canonical(cell, models, params.explain) for cell in cells),
         fingerprints={"tokenizer": counter.fingerprint},
         base=_base,
     )
 
 
-def _canonical(cell: Cell, compressors: Mapping[str, Compressor], explained: bool) -> str:
+def _canonical(cell: Cell, models: Models, explained: bool) -> str:
     """A model counts for its own rows: those of other policies keep their keys."""
-    compressor = compressors.get(cell.policy.name)
-    return cell.name + (f" {compressor.fingerprint}" if compressor else "") + " explain" * explained
+    model = models.compressors.get(cell.policy.name) or models.embedders.get(cell.policy.name)
+    return cell.name + (f" {model.fingerprint}" if model else "") + " explain" * explained
 
 
 def _projection(record: Hits) -> object:
-    hits = sorted(record.hits, key=place)
-    return [record.question, [[hit.id, hit.rank, hit.title, hit.text, hit.sentences] for hit in hits]]
+    hits = ranked(record.hits)
+    return [record.question, [[hit.id, hit.rank, hit.title, hit.text, hit.sentences] for _, hit in hits]]
 
 
 def _more(record: Hits, policy: Policy) -> object:
     """What few policies read: scores of the hits, what is right."""
-    scores = [[hit.score, hit.scores] for hit in sorted(record.hits, key=place)] if policy.scores else None
+    scores = [[hit.score, hit.scores] for _, hit in ranked(record.hits)] if policy.scores else None
     nu0 = record.probe.nu0 if policy.scores and record.probe else None
     right = [record.answers, record.gold] if policy.ceiling else None
     return [scores, nu0, right] if scores is not None or right is not None else None
@@ -136,23 +152,22 @@ def _base(raw: Raw, record: Hits) -> Raw:
     return {**raw, "hits": orjson.Fragment(orjson.dumps(hits))}
 
 
-def _pack(
-    record: Hits, cells: Sequence[Cell], counter: Counter, compressors: Mapping[str, Compressor], explained: bool
-) -> list[Raw]:
+def _pack(record: Hits, cells: Sequence[Cell], counter: Counter, models: Models, explained: bool) -> list[Raw]:
     documents = documents_of(record)
     shared: dict[str, Candidates] = {}
     packs = []
     for policy, budget, whole in cells:
         if policy.space not in shared:
-            shared[policy.space] = candidates_of(record, documents, policy, counter)
+            embedder = models.embedders.get(policy.name)
+            shared[policy.space] = candidates_of(record, documents, policy, counter, embedder)
         candidates = shared[policy.space]
         problem = labelled(candidates, record) if policy.ceiling else candidates.problem
 
         def packed(
             room: int, policy: Policy = policy, problem: Problem = problem, candidates: Candidates = candidates
         ) -> tuple[Selection | None, Raw]:
-            if policy.name in compressors:
-                return None, render_compressed(compressors[policy.name], record.question, candidates, room)
+            if policy.name in models.compressors:
+                return None, render_compressed(models.compressors[policy.name], record.question, candidates, room)
             selection = policy.select(problem, room)
             return selection, render(candidates, selection, room, policy.order)
 

@@ -137,7 +137,7 @@ def _policy(spec: Spec) -> Policy:
     try:
         preparation = prepared(**of_preparation)  # type: ignore[arg-type] # checked when the spec was read
         policy = Policy(
-            str(spec),
+            _named(spec),
             str(shown),
             functools.partial(candidates, **of_space),
             preparation,
@@ -158,8 +158,7 @@ def _compression(spec: Spec) -> Policy:
     opener, candidates = load(COMPRESSORS, spec.name), load(CANDIDATES, "document")
     of_space = arguments_of(candidates, given)
     return Policy(
-        # A path belongs to one machine: the record has the folder's name, and the key the fingerprint of its files.
-        str(Spec(spec.name, tuple((key, _shown(key, value)) for key, value in spec.given))),
+        _named(spec),
         str(Spec("document", tuple(of_space.items()))),
         functools.partial(candidates, **of_space),
         prepared(),
@@ -171,9 +170,15 @@ def _compression(spec: Spec) -> Policy:
     )
 
 
+def _named(spec: Spec) -> str:
+    """A policy's name in the record. A path belongs to one machine: there stands the folder's name, and the key has the
+    fingerprint of its files."""
+    return str(Spec(spec.name, tuple((key, _shown(key, value)) for key, value in spec.given)))
+
+
 def _shown(key: str, value: Value) -> Value:
     path = Path(str(value)).expanduser()
-    return path.resolve().name if key == "model" and path.is_dir() else value
+    return path.resolve().name if key in ("model", "embedder") and path.is_dir() else value
 
 
 def _try(policy: Policy) -> None:

@@ -88,7 +88,8 @@ def _tokens(page: Page, lines: Sequence[Sequence[int]]) -> list[int]:
     counter = candidates.counter
     if counter.lines_add_up:
         new = [text for text in texts[:-1] if text not in candidates.inside]
-        candidates.inside.update(zip(new, counter.lines(new), strict=True))
+        if new:
+            candidates.inside.update(zip(new, counter.lines(new), strict=True))
         return [*(candidates.inside[text] for text in texts[:-1]), _count(candidates, texts[-1])]
     # Tokens belong to the line in which they end; a line end to the line before it.
     ends, stop, shares, before = counter.ends("\n".join(texts)), 0, [], 0

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ragpack.errors import DataError, RagpackError, UsageError, did_you_mean
-from ragpack.records import Diagnosed, Raw, Stat, ordered
+from ragpack.records import Diagnosed, Failure, Raw, Stat, ordered
 from ragpack.registry import load
-from ragpack.statistics import PAIRED, TABLES
-from ragpack.statistics.rows import FACTORS, METRICS, Bools, Level, Options, Rows, collect
+from ragpack.statistics import TABLES
+from ragpack.statistics.needs import lacking, needs_contrast
+from ragpack.statistics.rows import FACTORS, METRICS, Level, Options, Row, Rows, collect
+from ragpack.statistics.where import holds, read
 
 FEW = 30  # clusters below which a cluster bootstrap is not to be trusted
 FAMILIES = ("all", "metric", "none")
@@ -22,7 +24,11 @@ CORRECTIONS = {"holm": "holm", "bh": "fdr_bh", "by": "fdr_by", "bonferroni": "bo
 BY = {"reader": "model", "budget": "budget", "dataset": "dataset", "policy": "policy", "seed": "seed",
       "answer_kind": "answer_kind"}  # fmt: skip
 """What tables may be cut by, and the factor that each names."""
+RUN = ("model", "policy", "budget", "profile", "tokenizer")
+"""Factors of the run. The others, and the numbers, are of the question: a filter on them says which questions."""
 AT_K = re.compile(r"(recall|hit|all_gold|ndcg|answer_in_hits)@(\d+)")
+MEASURED = frozenset(name for name in METRICS if name != "tokens")
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class StatsParams:
     """How."""
     resamples: int = 10_000
     seed: int = 0
+    margin: float = 0.01
+    """How much less of the score is still the same quality (`sweep`)."""
 
 
 class Stats:
@@ -54,91 +62,161 @@ class Stats:
         for name in params.tables:
             if name not in TABLES:
                 raise UsageError(f"unknown table '{name}'. {did_you_mean(name, TABLES)}")
-        for name in PAIRED:
-            if name in params.tables and params.baseline is None and not params.contrasts:
+            if needs_contrast(name) and params.baseline is None and not params.contrasts:
                 raise UsageError(f"--table {name} needs --baseline POLICY or --contrast A,B")
         if params.resamples < 100:
             raise UsageError(f"--resamples: {params.resamples} is less than 100")
+        if not 0 <= params.margin < 1:
+            raise UsageError(f"--margin: {params.margin} is not between 0 and 1", "It is a difference in F1: 0.01.")
         for option, value, known in (("by", params.by, BY), ("family", (params.family,), FAMILIES),
                                      ("correct", (params.correct,), CORRECTIONS)):  # fmt: skip
             for name in value:
                 if name not in known:
                     raise UsageError(f"--{option}: unknown name '{name}'. {did_you_mean(name, known)}")
         self._params = params
+        self._where = [read(text) for text in params.where]
         self._questions: list[str] = []
         self._factors: dict[str, list[Level]] = {name: [] for name in FACTORS}
-        self._columns: dict[str, list[float]] = {name: [] for name in METRICS}
+        self._columns: dict[str, array[float]] = {name: array("d") for name in METRICS}
         self._seen: set[tuple[Level, ...]] = set()
         self._names: dict[str, str] = {}
+        self._wanted: dict[str, bool] = dict.fromkeys(MEASURED, True)
+        self._failed: set[str] = set()
+        self._nameless = 0
 
-    def take(self, record: Diagnosed, raw: Raw) -> None:
-        """Add a row. Raises `DataError` for one that is there already: it would count twice."""
+    def take(self, record: Diagnosed | Failure, raw: Raw) -> None:
+        """Add a row, or a failure. Raises `DataError` for a row that is there already: it would count twice."""
+        if isinstance(record, Failure):
+            if record.id is None:
+                self._nameless += 1
+            else:
+                self._failed.add(self._one(record.id))
+            return
         seed = record.sample.get("seed") if record.sample else None
         if seed is not None and type(seed) is not int:
             raise DataError("sample.seed: expected a whole number", "`ragpack import --sample N --seed S` writes it.")
         pack, generate, found = record.pack, record.generate, record.diagnose
-        factors = {"model": generate.model if generate else None, "policy": pack.policy, "budget": pack.budget,
-                   "dataset": record.group, "seed": seed, "answer_kind": found.answer_kind, "verdict": found.verdict,
-                   "profile": found.profile, "tokenizer": pack.unit}  # fmt: skip
-        key = (record.id, factors["model"], pack.policy, pack.budget, seed)
+        model = generate.model if generate else None
+        numbers = self._numbers(record, raw)
+        key = (self._one(record.id), model and self._one(model), self._one(pack.policy), pack.budget, seed)
         if key in self._seen:
             raise DataError(f"a row of policy {pack.policy}, budget {pack.budget}"
-                            + (f", model {generate.model}" if generate else "") + " is there twice for this question",
+                            + (f", model {model}" if model else "") + " is there twice for this question",
                             "Each question counts once: were files concatenated twice?")  # fmt: skip
         self._seen.add(key)
+        levels = (key[1], key[2], pack.budget, record.group, seed, found.answer_kind, found.verdict, found.profile,
+                  pack.unit)  # fmt: skip
+        one = self._names.setdefault
+        for factor, level in zip(self._factors.values(), levels, strict=True):
+            factor.append(one(level, level) if isinstance(level, str) else level)
         at = len(self._questions)
-        self._questions.append(self._one(record.id))
-        for name, level in factors.items():
-            self._factors[name].append(self._one(level) if isinstance(level, str) else level)
-        numbers: Raw = {name: raw["diagnose"].get(name) for name in METRICS if name != "tokens"}
-        numbers |= {name: value for name, value in raw["diagnose"].items() if AT_K.fullmatch(name)}
-        numbers |= {"tokens": pack.tokens, "objective": pack.objective, "bound": pack.bound}
-        numbers["prompt_tokens"] = generate.tokens.prompt if generate else None
+        self._questions.append(key[0])
+        columns = self._columns
         for name, value in numbers.items():
-            if value is None:
-                value = float("nan")
-            elif isinstance(value, bool) or not isinstance(value, int | float):
-                raise DataError(f"diagnose.{name}: expected a number, got {value!r}")
-            column = self._columns.setdefault(name, [float("nan")] * at if at else [])
-            column.extend([float("nan")] * (at - len(column)))
+            column = columns.get(name)
+            if column is None:
+                column = columns[name] = array("d")
+            if len(column) != at:
+                _pad(column, at)
             column.append(value)
+
+    def _numbers(self, record: Diagnosed, raw: Raw) -> dict[str, float]:
+        """The numbers of a row that are defined."""
+        pack, generate, wanted = record.pack, record.generate, self._wanted
+        numbers: dict[str, float] = {"tokens": pack.tokens, "dropped": pack.dropped}
+        for name, value in raw["diagnose"].items():
+            known = wanted.get(name)
+            if known is None:
+                known = wanted[name] = AT_K.fullmatch(name) is not None
+            if known and value is not None:
+                if type(value) is not float and type(value) is not int:
+                    raise DataError(f"diagnose.{name}: expected a number, got {value!r}")
+                numbers[name] = value
+        if generate:
+            numbers["prompt_tokens"] = generate.tokens.prompt
+        if record.gold:
+            numbers["gold_documents"] = len(set(record.gold))
+        if pack.objective is not None:
+            numbers["objective"] = pack.objective
+        if pack.bound is not None:
+            numbers["bound"] = pack.bound
+        probe = raw.get("probe")
+        if isinstance(probe, dict):
+            for name in ("calls", "tokens"):
+                if type(probe.get(name)) is int:
+                    numbers[f"probe_{name}"] = probe[name]
+        return numbers
 
     def rows(self) -> Rows:
         """What came in, less what `where` leaves out. Raises `RagpackError` where there is nothing."""
         if not self._questions:
             raise RagpackError("no rows came in", "`ragpack diagnose` writes them.")
         for column in self._columns.values():
-            column.extend([float("nan")] * (len(self._questions) - len(column)))
-        rows = collect(self._questions, self._factors, self._columns)
-        for condition in self._params.where:
-            rows = rows.where(_holds(rows, condition))
-            if not rows.n:
-                raise RagpackError(f"--where '{condition}': no row is left", "Look at the values with `ragpack show`.")
+            _pad(column, len(self._questions))
+        rows = collect(self._questions, self._factors, self._columns, self._failed)
+        self._questions, self._factors, self._columns, self._seen = [], {}, {}, set()
+        for condition in self._where:
+            name = BY.get(condition.name, condition.name)
+            left = rows.where(holds(rows, condition, BY))
+            if not left.n:
+                raise RagpackError(f"--where '{condition.text}': no row is left",
+                                   _levels(rows, name) or "Look at the values with `ragpack show`.")  # fmt: skip
+            rows = left if name in RUN else _without(left, np.setdiff1d(rows.question, left.question))
         return rows
 
     def give(self, say: Callable[[str], None]) -> Iterator[Raw]:
         """The tables' rows. Raises `RagpackError` where there is nothing to make a table of."""
         params, rows = self._params, self.rows()
         names = {str(name) for name in rows.levels("policy")}
-        pairs = []
-        for contrast in params.contrasts:
-            pairs.append(_pair(contrast, names))
+        pairs = [_pair(contrast, names) for contrast in params.contrasts]
         if params.baseline is not None:
             pairs.append(("*", _known("--baseline", params.baseline, names)))
         _warn(rows, say)
+        if self._nameless:
+            say(f"{self._nameless} failed {'lines' if self._nameless > 1 else 'line'} without an id: counted nowhere")
         by = tuple(BY[name] for name in params.by)
-        options = Options(tuple(pairs), by, params.family, CORRECTIONS[params.correct], params.resamples, params.seed)
-        wanted = params.tables or tuple(name for name in TABLES if pairs or name not in PAIRED)
-        for table in wanted:
-            found = load(TABLES, table)(rows, options)
-            if not found and table in params.tables:
-                say(f"table {table}: the rows have nothing to show (no answers?)")
-            for row in found:
-                yield ordered(Stat, {"table": table, **row})
+        options = Options(pairs=tuple(pairs), by=by, family=params.family, correction=CORRECTIONS[params.correct],
+                          resamples=params.resamples, seed=params.seed, margin=params.margin)  # fmt: skip
+        missing, given = [], 0
+        for table in params.tables or TABLES:
+            reason = lacking(table, rows, options)
+            if reason is None:
+                found = load(TABLES, table)(rows, options)
+                _few(table, found, rows, say)
+                for row in found:
+                    given += 1
+                    if row.get("note"):
+                        say(f"table {table}: {row['note']}")
+                    yield ordered(Stat, {"table": table, **row})
+                reason = None if found else "no part of the rows has all that it needs"
+            if reason and table in params.tables:
+                missing.append(f"no table {table}: {reason}")
+        if missing and not given:
+            raise RagpackError("\n".join(missing))
+        for sentence in missing:
+            say(sentence)
 
     def _one(self, text: str) -> str:
         """One copy of each name: a hundred thousand rows share a few."""
         return self._names.setdefault(text, text)
+
+
+def _pad(column: array[float], length: int) -> None:
+    """What was not said is undefined."""
+    column.extend([NAN] * (length - len(column)))
+
+
+def _without(rows: Rows, questions: np.ndarray) -> Rows:
+    """The rows, and of the failed questions those that are not among the ones left out."""
+    return Rows(rows.question, rows.factors, rows.columns, rows.names, np.setdiff1d(rows.failed, questions))
+
+
+def _levels(rows: Rows, name: str) -> str | None:
+    """The values that a factor has, to choose from."""
+    if name not in rows.factors:
+        return None
+    levels = ["null" if level is None else str(level) for level in rows.levels(name)]
+    return f"The rows have {', '.join(levels[:12])}{', …' if len(levels) > 12 else ''}."
 
 
 def _known(option: str, name: str, names: set[str]) -> str:
@@ -159,44 +237,6 @@ def _pair(text: str, names: set[str]) -> tuple[str, str]:
     return _known("--contrast", pieces[0], names), _known("--contrast", pieces[1], names)
 
 
-_CONDITION = re.compile(r"\s*(?P<name>[\w@]+)\s*(?P<sign>!=|<=|>=|=|<|>)\s*(?P<value>.+?)\s*")
-_SIGNS: dict[str, Any] = {
-    "=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
-}  # fmt: skip
-
-
-def _holds(rows: Rows, condition: str) -> Bools:
-    """[n] rows for which a condition holds; an undefined number fulfils none. `|` parts values of `=` and `!=`."""
-    read = _CONDITION.fullmatch(condition)
-    if not read:
-        raise UsageError(f"--where: '{condition}' is no condition", "Write --where 'answer_kind=span' or 'f1>=0.5'.")
-    name, sign = BY.get(read["name"], read["name"]), read["sign"]
-    if name not in rows.factors and name not in rows.columns:
-        raise UsageError(f"--where: unknown name '{read['name']}'. "
-                         f"{did_you_mean(read['name'], {*BY, *rows.factors, *rows.columns})}")  # fmt: skip
-    values = read["value"].split("|")
-    if name in rows.factors and sign in ("=", "!="):
-        levels = [level for level in rows.factors[name].levels if str(level) in values]
-        found: Bools = np.logical_or.reduce([np.zeros(rows.n, np.bool_), *(rows.is_level(name, one) for one in levels)])
-        return ~found if sign == "!=" else found
-    try:
-        numbers = [float(value) for value in values]
-    except ValueError:
-        raise UsageError(f"--where: {name} is a number, got '{read['value']}'") from None
-    if name in rows.factors:
-        factor = rows.factors[name]
-        if not all(isinstance(level, int | None) for level in factor.levels):
-            raise UsageError(f"--where: {read['name']} is a name: it can be = or !=, not {sign}")
-        column = np.array([np.nan if level is None else level for level in factor.levels])[factor.codes]
-    else:
-        column = rows.columns[name]
-    if len(numbers) > 1 and sign not in ("=", "!="):
-        raise UsageError(f"--where: '{condition}' compares with several numbers")
-    each = [_SIGNS[sign](column, number) for number in numbers]
-    holds: Bools = (np.logical_and if sign == "!=" else np.logical_or).reduce(each) & ~np.isnan(column)
-    return holds
-
-
 def _warn(rows: Rows, say: Callable[[str], None]) -> None:
     """What would mislead a reader of the tables."""
     for factor, what, why in (("profile", "profiles", "their F1 and EM are different numbers"),
@@ -205,7 +245,21 @@ def _warn(rows: Rows, say: Callable[[str], None]) -> None:
         if len(levels) > 1:
             say(f"the rows mix {what} ({', '.join(map(str, levels))}): {why}")
     if rows.questions < FEW:
-        say(f"{rows.questions} questions are few: bootstrap intervals over less than {FEW} clusters are too narrow")
-    shared = [part.questions for _, part in rows.split(("policy",))]
-    if min(shared) < rows.questions:
+        say(f"the rows have {_counted(rows.questions)}: bootstrap intervals over fewer than {FEW} are too narrow")
+    cells = [part for _, part in rows.split(("model", "budget"))]
+    if any(mine.questions < part.questions for part in cells for _, mine in part.split(("policy",))):
         say("the policies are not on the same questions: compare them by contrasts, not by their means")
+    if any(part.questions < rows.questions for _, part in rows.split(("model",))):
+        say("the readers are not on the same questions: their means are not comparable")
+
+
+def _few(table: str, found: list[Row], rows: Rows, say: Callable[[str], None]) -> None:
+    """Parts of a table that stand on few questions, where the rows as a whole do not."""
+    least = [row["questions"] for row in found if row.get("questions") and row["questions"] < FEW and "method" in row]
+    if least and rows.questions >= FEW:
+        say(f"table {table}: {len(least)} of {len(found)} rows have fewer than {FEW} questions, the least "
+            f"{min(least)}: their intervals are too narrow")  # fmt: skip
+
+
+def _counted(questions: int) -> str:
+    return f"only {questions} question{'s' if questions > 1 else ''}"

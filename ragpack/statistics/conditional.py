@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragpack.statistics.bootstrap import Interval, cluster_sums, interval, resampled
+from ragpack.statistics.bootstrap import interval
+from ragpack.statistics.estimates import Part, drawn, ends, ratio
 from ragpack.statistics.rows import Floats, Options, Row, Rows, axes, mean
 
 
@@ -15,7 +16,8 @@ def conditional(rows: Rows, options: Options) -> list[Row]:
     `lost` is the share of the rows without the answer in the context. `ratio` is mean given 1 / mean given 0.
     Intervals: cluster bootstrap on the question. Source: P1 §3 and §5.
     """
-    table = []
+    table: list[Row] = []
+    parts: list[Part] = []
     for labels, mine in rows.split(axes(("model",), options.by)):
         span = mine.spans
         perfect = span & (mine.column("all_gold_in_hits") == 1)
@@ -25,18 +27,21 @@ def conditional(rows: Rows, options: Options) -> list[Row]:
             for metric in ("f1", "em"):
                 defined = ~np.isnan(part.column("answer_in_context")) & ~np.isnan(part.column(metric))
                 if defined.any():
-                    found = _split(part.where(defined), metric, options)
-                    table.append({**labels, "subset": subset, **found, "undefined": int((~defined).sum())})
+                    row, sums = _split(part.where(defined), metric)
+                    undefined = int((~defined).sum())
+                    table.append({**labels, "subset": subset, **row, "undefined": undefined, "method": options.method})
+                    parts.append(sums)
+    for row, draws in zip(table, drawn(parts, options), strict=True):
+        _intervals(row, draws, options)
     return table
 
 
-def _split(rows: Rows, metric: str, options: Options) -> Row:
+def _split(rows: Rows, metric: str) -> tuple[Row, Part]:
+    """A row less its intervals, and the sums that these are made of."""
     inside = rows.column("answer_in_context") == 1
     values = rows.column(metric)
     given, without = mean(values[inside]), mean(values[~inside])
-    difference, ratio = _intervals(rows, inside.astype(np.float64), values, options)
-    both = given.value is not None and without.value is not None
-    return {
+    row: Row = {
         "metric": metric,
         "n": len(values),
         "questions": rows.questions,
@@ -44,20 +49,22 @@ def _split(rows: Rows, metric: str, options: Options) -> Row:
         "given_1_n": given.n,
         "given_0": without.value,
         "given_0_n": without.n,
-        "difference": given.value - without.value if both else None,  # type: ignore[operator] # both are numbers
-        "difference_ci": [difference.low, difference.high] if both else None,
-        "ratio": given.value / without.value if both and without.value else None,  # type: ignore[operator] # same
-        "ratio_ci": [ratio.low, ratio.high] if both and without.value else None,
+        "difference": None,
+        "difference_ci": None,
+        "ratio": None,
+        "ratio_ci": None,
         "lost": without.n / len(values),
-        "method": options.method,
     }
+    if given.value is not None and without.value is not None:
+        row["difference"] = given.value - without.value
+        row["ratio"] = given.value / without.value if without.value else None
+    return row, Part(rows.question, np.column_stack([values * inside, inside, values * ~inside, ~inside]))
 
 
-def _intervals(rows: Rows, inside: Floats, values: Floats, options: Options) -> tuple[Interval, Interval]:
-    _, question = np.unique(rows.question, return_inverse=True)
-    outside = 1 - inside
-    columns = np.column_stack([values * inside, inside, values * outside, outside])
-    drawn = resampled(cluster_sums(columns, question, int(question.max()) + 1), options.resamples, options.seed)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        given, without = drawn[:, 0] / drawn[:, 1], drawn[:, 2] / drawn[:, 3]
-        return interval(given - without, options.level), interval(given / without, options.level)
+def _intervals(row: Row, draws: Floats, options: Options) -> None:
+    given, without = ratio(draws, 0, 1), ratio(draws, 2, 3)
+    if row["difference"] is not None:
+        row["difference_ci"] = ends(interval(given - without, options.level))
+    if row["ratio"] is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            row["ratio_ci"] = ends(interval(given / without, options.level))

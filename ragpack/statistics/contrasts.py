@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragpack.statistics.bootstrap import cluster_sums, interval, resampled
+from ragpack.statistics.estimates import Part, drawn, mean_interval, mean_part
 from ragpack.statistics.paired import Paired, pair, paired_axes, pairs_of
-from ragpack.statistics.rows import Options, Row, Rows
+from ragpack.statistics.rows import Options, Row, Rows, mean
 
 METRICS = ("f1", "em", "answer_in_context", "gold_doc_coverage", "tokens")
 ALPHA = 0.05
@@ -21,39 +21,39 @@ def contrasts(rows: Rows, options: Options) -> list[Row]:
     Source: P1 §5; Holm 1979, by statsmodels.
     """
     wanted = pairs_of(rows, options)
-    table = []
+    table: list[Row] = []
+    parts: list[Part] = []
     for labels, part in rows.split(paired_axes(options)):
         for policy, baseline in wanted:
             ours = part.is_level("policy", policy)
             if ours.any():
                 paired = pair(part, ours, part.is_level("policy", baseline))
-                name = {"policy": policy, "baseline": baseline}
-                table += [{**labels, **name, **found} for found in _contrast(part, paired, options)]
+                name = {**labels, "policy": policy, "baseline": baseline}
+                for row, sums in _contrast(part, paired):
+                    table.append(name | row | {"method": f"paired {options.method}"})
+                    parts.append(sums)
+    for row, draws in zip(table, drawn(parts, options), strict=True):
+        if row["n"]:
+            found = mean_interval(draws, options)
+            row["ci"], row["p"] = [found.low, found.high], found.p
     _correct(table, options)
     return table
 
 
-def _contrast(rows: Rows, paired: Paired, options: Options) -> list[Row]:
-    table = []
+def _contrast(rows: Rows, paired: Paired) -> list[tuple[Row, Part]]:
+    """A row less its interval, and what that is made of, for each metric that any row has."""
+    found = []
     for metric in METRICS:
         column = rows.column(metric)
-        if np.isnan(column).all():
-            continue
-        difference = column[paired.ours] - column[paired.theirs]
-        kept = ~np.isnan(difference)
-        row: Row = {"metric": metric, "n": int(kept.sum()), "questions": 0,
-                    "excluded": paired.excluded + int((~kept).sum()), "difference": None, "ci": None, "p": None,
-                    "p_adjusted": None, "significant": None}  # fmt: skip
-        if kept.any():
-            questions, question = np.unique(paired.question[kept], return_inverse=True)
-            sums = np.column_stack([difference[kept], np.ones(kept.sum())])
-            drawn = resampled(cluster_sums(sums, question, len(questions)), options.resamples, options.seed)
-            found = interval(drawn[:, 0] / drawn[:, 1], options.level)
-            row |= {"questions": len(questions), "difference": float(difference[kept].mean()),
-                    "ci": [found.low, found.high], "p": found.p}  # fmt: skip
-        row["method"] = f"paired {options.method}"
-        table.append(row)
-    return table
+        if not np.isnan(column).all():
+            difference = column[paired.ours] - column[paired.theirs]
+            average = mean(difference)
+            sums = mean_part(paired.question, difference)
+            row: Row = {"metric": metric, "n": average.n, "questions": len(np.unique(sums.question)),
+                        "excluded": paired.excluded + len(difference) - average.n, "difference": average.value,
+                        "ci": None, "p": None, "p_adjusted": None, "significant": None, "family": None}  # fmt: skip
+            found.append((row, sums))
+    return found
 
 
 def _correct(table: list[Row], options: Options) -> None:

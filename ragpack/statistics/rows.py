@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,8 @@ class Options:
     """Seed of the bootstrap."""
     level: float = 0.95
     """Level of intervals."""
+    margin: float = 0.01
+    """How much less F1 still counts as the same quality."""
 
     @property
     def method(self) -> str:
@@ -69,7 +71,9 @@ class Rows:
     columns: dict[str, Floats]
     """[n] each metric."""
     names: tuple[str, ...] = ()
-    """Ids of the questions, by their number."""
+    """Ids of the questions, by their number; also of those that failed and have no row."""
+    failed: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Numbers of the questions that a stage failed on, somewhere, ascending."""
 
     @property
     def n(self) -> int:
@@ -89,6 +93,7 @@ class Rows:
             {name: Factor(factor.codes[keep], factor.levels) for name, factor in self.factors.items()},
             {name: column[keep] for name, column in self.columns.items()},
             self.names,
+            self.failed,
         )
 
     def is_level(self, name: str, level: Level) -> Bools:
@@ -154,10 +159,11 @@ def axes(own: Sequence[str], by: Sequence[str]) -> tuple[str, ...]:
 
 
 def collect(
-    questions: Sequence[str], factors: Mapping[str, Sequence[Level]], columns: Mapping[str, Sequence[float]]
-) -> Rows:
-    """Bring rows, given as columns of equal length, into their canonical order."""
-    names = tuple(sorted(set(questions)))
+    questions: Sequence[str], factors: Mapping[str, Sequence[Level]], columns: Mapping[str, Sequence[float]],
+    failed: Collection[str] = (),
+) -> Rows:  # fmt: skip
+    """Bring rows, given as columns of equal length, into their canonical order. `failed`: ids of failed questions."""
+    names = tuple(sorted({*questions, *failed}))
     number = {name: at for at, name in enumerate(names)}
     question = np.array([number[name] for name in questions], dtype=np.int64)
     coded = {name: _factor(factors[name]) for name in FACTORS}
@@ -167,6 +173,7 @@ def collect(
         {name: Factor(factor.codes[order], factor.levels) for name, factor in coded.items()},
         {name: np.array(column, dtype=np.float64)[order] for name, column in columns.items()},
         names,
+        np.array(sorted(number[name] for name in set(failed)), dtype=np.int64),
     )
 
 

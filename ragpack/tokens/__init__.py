@@ -36,6 +36,9 @@ class Counter(Protocol):
     lines_add_up: bool
     """True if the count of a text is the sum of `lines` of all its lines but the last and the count of that one, as
     long as no line begins or ends with a blank. Then a context is counted from its lines, exactly."""
+    words_add_up: bool
+    """True if, besides, the count of a line is the sum of the counts of its words, each taken with the blank before
+    it."""
     slack: int
     """What every line has less as the last one, surely: the tokens of its line end, where it is one of its own."""
 

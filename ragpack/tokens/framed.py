@@ -47,7 +47,7 @@ class FramedCounter:
         self.lines_add_up = _parts_at(encoder.pieces, "\n", before=False)
         # A line end that is always a piece of its own leaves the line before it as it is.
         self._apart = self.lines_add_up and _parts_at(encoder.pieces, "\n", before=True)
-        self._words_stand_alone = self._apart and _parts_at(encoder.pieces, " ", before=True)
+        self.words_add_up = self._apart and _parts_at(encoder.pieces, " ", before=True)
         self.slack = encoder.sizes(["\n"])[0] if self._apart else 0
 
     def count(self, text: str) -> int:
@@ -62,7 +62,7 @@ class FramedCounter:
         """Where each token ends. Where words stand alone, the end of a piece is final."""
         found = self._inside(text)
         pieces = [*(token.piece for token in found), None]
-        final = self._words_stand_alone
+        final = self.words_add_up
         return [End(token.end, final and pieces[at] != pieces[at + 1]) for at, token in enumerate(found)]
 
     def _inside(self, text: str) -> list[Token]:

@@ -15,7 +15,7 @@ class RegexCounter:
 
     unit = "regex"
     fingerprint = "regex/1"
-    lines_add_up = True
+    lines_add_up = words_add_up = True
     slack = 0
 
     def count(self, text: str) -> int:

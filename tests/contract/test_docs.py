@@ -17,7 +17,9 @@ import pytest
 
 from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
+from ragpack.encoders import ENCODERS
 from ragpack.metrics.answer import PROFILES
+from ragpack.metrics.matching import MATCHES
 from ragpack.readers import READERS
 from ragpack.readers.prompt import TEMPLATES
 from ragpack.retrievers import RETRIEVERS
@@ -30,7 +32,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 GENERATED = (DOCS / "records.md", DOCS / "cli.md")
 WRITTEN = [page for page in PAGES if page not in GENERATED]
-COMMANDS = ("retrieve", "pack", "generate", "diagnose", "stats", "import", "show", "list", "doctor")
+COMMANDS = ("retrieve", "pack", "generate", "diagnose", "stats", "import", "show", "validate", "list", "doctor")
 
 _FENCE = re.compile(r"^(?P<mark><!-- output -->\n)?```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.S | re.M)
 _FILE = re.compile(r"\$T/([\w.-]+)")
@@ -202,8 +204,20 @@ def test_commands_are_all_there_are() -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [COMMANDS, POLICIES, COMPRESSORS, RETRIEVERS, PROFILES, TABLES, DATASETS, READERS, TEMPLATES],
-    ids=["commands", "policies", "compressors", "retrievers", "profiles", "tables", "formats", "readers", "prompts"],
+    [COMMANDS, POLICIES, COMPRESSORS, RETRIEVERS, PROFILES, MATCHES, ENCODERS, TABLES, DATASETS, READERS, TEMPLATES],
+    ids=[
+        "commands",
+        "policies",
+        "compressors",
+        "retrievers",
+        "profiles",
+        "matches",
+        "encoders",
+        "tables",
+        "formats",
+        "readers",
+        "prompts",
+    ],
 )
 def test_every_name_is_in_a_written_page(names: object) -> None:
     """The generated pages have them all by themselves: a name should also be explained."""

@@ -13,6 +13,7 @@ from ragpack.candidates import CANDIDATES
 from ragpack.cli import app
 from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
+from ragpack.encoders import ENCODERS
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
 from ragpack.registry import load, parameters_of
@@ -30,8 +31,9 @@ FAMILIES = {
     "retrievers": (RETRIEVERS, {"corpus"}),
     "readers": (READERS, {"base", "prompt"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
+    "encoders": (ENCODERS, {"base"}),
     "datasets": (DATASETS, {"emit", "entries", "sample"}),
-    "statistics": (TABLES, {"bootstrap", "rows"}),
+    "statistics": (TABLES, {"bootstrap", "draws", "estimates", "moments", "needs", "paired", "rows", "where"}),
 }
 """Folder → its table, and the modules in it that are no plug-ins."""
 PLUGINS = [(folder, name) for folder, (table, _) in FAMILIES.items() for name in table]

@@ -1,12 +1,14 @@
 """The context metrics against slow and obvious implementations."""
 
+import unicodedata
 from collections import Counter
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragpack.metrics.context import AnswerMatcher
-from ragpack.metrics.normalise import located_tokens, normalise, tokens
+from ragpack.metrics.matching import MATCHES, dpr_tokens, located_dpr_tokens
+from ragpack.metrics.normalise import located_tokens, normalise, tokens, tokens_at
 
 # Few words, so that golds do occur; pieces with every trap of the normaliser. No "Σ": its lower case depends
 # on the letters around it, also across an article that is cut out.
@@ -100,3 +102,67 @@ def test_normalise_twice_deletes_no_more_punctuation(text):
     once = normalise(text)
     assert once == " ".join(once.split())
     assert not set(once) & set("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+
+
+def regex_dpr(text):
+    """DPR's tokens, character by character."""
+    found, word = [], ""
+    for char in unicodedata.normalize("NFD", text) + " ":
+        if unicodedata.category(char)[0] in "LNM":
+            word += char
+            continue
+        found += [word.lower()] if word else []
+        found += [char.lower()] if unicodedata.category(char)[0] not in "ZC" else []
+        word = ""
+    return found
+
+
+@given(any_text, gold_lists)
+def test_dpr_against_naive(context, golds):
+    known = [gold for gold in map(regex_dpr, golds) if gold]
+    words = regex_dpr(context)
+    assert dpr_tokens(context) == words
+    expected = any(naive_occurs(words, gold) for gold in known) if known else None
+    assert AnswerMatcher(golds, "dpr").occurs(context) is expected
+    assert [token.text for token in located_dpr_tokens(context)] == words
+
+
+@given(any_text, gold_lists)
+def test_substring_against_naive(context, golds):
+    known = [gold for gold in map(normalise, golds) if gold]
+    expected = any(gold in normalise(context) for gold in known) if known else None
+    assert AnswerMatcher(golds, "substring").occurs(context) is expected
+
+
+@given(any_text, gold_lists, st.sampled_from(["token", "substring", "dpr"]))
+def test_places_by_brute_force(context, golds, match):
+    matcher = AnswerMatcher(golds, match)
+    found = matcher.locate(context)
+    assert found.occurs is matcher.occurs(context)
+    assert bool(found.spans) is bool(found.occurs)
+    ends = [at for at, char in enumerate(context) if char == "\n"]
+    for (start, end), line in zip(found.spans, found.lines, strict=True):
+        assert 0 <= start < end <= len(context)
+        inside = context[start:end]
+        assert line == (None if "\n" in inside else sum(stop < start for stop in ends))
+        if match == "substring":
+            assert any(normalise(gold) in normalise(inside) for gold in golds if normalise(gold))
+        else:
+            assert MATCHES[match].tokens(inside) in [MATCHES[match].tokens(gold) for gold in golds]
+    assert found.found == [gold for gold in dict.fromkeys(golds) if AnswerMatcher([gold], match).occurs(context)]
+
+
+@given(any_text, gold_lists, st.sampled_from(["token", "substring", "dpr"]))
+def test_lines_kept_change_nothing(context, golds, match):
+    """The second look at a text is from memory; so are lines that other texts share."""
+    matcher = AnswerMatcher(golds, match)
+    first = matcher.locate(context)
+    matcher.locate("\n".join(reversed(context.split("\n"))))
+    assert matcher.locate(context) == first == AnswerMatcher(golds, match).locate(context)
+
+
+@given(any_text, st.data())
+def test_some_tokens_are_those_of_all(context, data):
+    located = located_tokens(context)
+    wanted = data.draw(st.sets(st.integers(0, len(located) - 1))) if located else set()
+    assert tokens_at(context, wanted) == {at: located[at] for at in wanted}

@@ -5,26 +5,14 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+import scipy.stats
+from measured import NAN, rows_of
 from statsmodels.stats.multitest import multipletests
 
-from ragpack.statistics.bootstrap import cluster_sums, counts, interval, resampled
+from ragpack.statistics.bootstrap import cluster_sums, counts, interval, resampled, resampled_each
 from ragpack.statistics.conditional import conditional
 from ragpack.statistics.contrasts import contrasts
-from ragpack.statistics.rows import FACTORS, METRICS, Options, collect
-
-NAN = float("nan")
-
-
-def rows_of(found):
-    """Rows from (question, policy, seed, {metric: value})."""
-    columns = {name: [values.get(name, NAN) for *_, values in found] for name in METRICS}
-    factors = {name: [None] * len(found) for name in FACTORS} | {
-        "policy": [policy for _, policy, *_ in found],
-        "budget": [9] * len(found),
-        "seed": [seed for _, _, seed, _ in found],
-        "answer_kind": ["span"] * len(found),
-    }
-    return collect([question for question, *_ in found], factors, columns)
+from ragpack.statistics.rows import Options
 
 
 def contrast(found, baseline="p", metric="f1", **options):
@@ -145,14 +133,18 @@ def test_a_tie_is_no_difference():
 
 
 def test_draws_do_not_depend_on_the_block(monkeypatch):
-    """Blocks bound the memory; they must not be seen in the numbers."""
-    whole = np.concatenate(list(counts(7, 50, 3)))
-    assert whole.shape == (50, 7)
-    assert (whole.sum(axis=1) == 7).all()
-    monkeypatch.setattr("ragpack.statistics.bootstrap.CELLS", 21)
-    blocks = list(counts(7, 50, 3))
-    assert len(blocks) == 17
-    assert (np.concatenate(blocks) == whole).all()
+    """Blocks bound the memory; they must not be seen in the numbers. Nor must it be seen whether draws are kept."""
+    (whole,) = counts(3000, 200, 3, least=200)
+    assert whole.shape == (200, 3000)
+    sums = np.random.default_rng(0).normal(size=(3000, 3))
+    drawn = resampled(sums, 200, 3)
+    assert drawn == pytest.approx(whole.astype(float) @ sums, abs=1e-9)
+    for name, least, blocks in (("KEPT", 200, 1), ("KEPT", 1, 5), ("KEPT", 50, 3), ("CELLS", 200, 5)):
+        monkeypatch.setattr(f"ragpack.statistics.bootstrap.{name}", 0)
+        found = list(counts(3000, 200, 3, least))
+        assert len(found) == blocks
+        assert (np.concatenate(found) == whole).all(), name
+        assert resampled(sums, 200, 3) == pytest.approx(drawn, abs=1e-9)
 
 
 def test_sums_of_clusters():
@@ -161,6 +153,54 @@ def test_sums_of_clusters():
     assert sums.tolist() == [[2.0, 1.0], [6.0, 2.0], [0.0, 0.0]]
     drawn = resampled(sums, 100, 0)
     assert drawn.shape == (100, 2)
+
+
+def test_one_pass_is_many_passes():
+    """Statistics of one table share the draws, whatever their clusters; equal columns are one."""
+    draw = np.random.default_rng(0)
+    shared = draw.normal(size=(20, 1))
+    several = [np.hstack([shared, draw.normal(size=(20, 2))]), draw.normal(size=(7, 1)), np.hstack([shared, shared]),
+               np.zeros((0, 0)), draw.normal(size=(1, 2))]  # fmt: skip
+    found = resampled_each(several, 100, 4)
+    for sums, drawn in zip(several, found, strict=True):
+        assert drawn == pytest.approx(resampled(sums, 100, 4), abs=1e-12, nan_ok=True)
+    assert (found[2][:, 0] == found[2][:, 1]).all()
+    assert resampled_each([], 100, 0) == []
+
+
+def test_one_question_has_no_interval():
+    """Drawn again and again it is always itself: an interval of no width would be a lie."""
+    found = [("q", policy, number, {"f1": number / 3 * (policy == "r")}) for policy in "pr" for number in (1, 2)]
+    (row,) = contrast(found)
+    assert (row["n"], row["questions"], row["difference"]) == (2, 1, pytest.approx(0.5))
+    assert row["p"] is None
+    assert row["ci"] == [None, None]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_interval_is_that_of_scipy(seed):
+    """One seed of a sample: then pairs are the clusters, and scipy's paired bootstrap is the same thing."""
+    found = sample(seed, questions=60, seeds=(1,))
+    (row,) = contrast(found, resamples=20_000)
+    ours, theirs = ([values["f1"] for _, name, _, values in found if name == policy] for policy in "rp")
+    scipys = scipy.stats.bootstrap(
+        (ours, theirs), lambda a, b, axis: (a - b).mean(axis=axis), paired=True, n_resamples=20_000,
+        method="percentile", rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    # An end scatters by sqrt(.025 · .975 / R) / density, here .019 of the standard error; two of them, four times.
+    spread = scipys.standard_error
+    assert row["ci"] == pytest.approx(list(scipys.confidence_interval), abs=0.11 * spread)
+
+
+def test_a_rounding_error_is_no_difference():
+    """0.1 + 0.2 − 0.3 is not 0 to a machine: which side it falls on must not decide a p-value."""
+    gains = [0.1, 0.2, -0.3] * 10
+    found = [
+        (f"q{at}", policy, None, {"f1": gain * (policy == "r")}) for at, gain in enumerate(gains) for policy in "pr"
+    ]
+    hair = np.array([1e-17, -1e-17, 3e-17, 0.2])
+    assert interval(hair, 0.95).p == interval(np.array([0.0, 0.0, 0.0, 0.2]), 0.95).p == 1.0
+    assert contrast(found)[0]["p"] > 0.9
 
 
 def test_interval_is_open_where_the_draws_are_infinite():

@@ -197,7 +197,7 @@ def test_what_holds_of_every_graph(pages, question, expand, nodes, merge):
     assert places(graph) == sorted(set(places(graph)))
     assert len(graph.bridges) <= expand
     # candidates are those of `chunk`, less some
-    assert set(graph.candidates) <= set(chunk(hits, nodes=1000))
+    assert set(graph.candidates) <= set(chunk(hits, question, nodes=1000).candidates)
 
     def tokens(place):
         at, (start, end) = place
