@@ -252,7 +252,7 @@ def test_pieces_of_a_long_sentence(text, limit, tokenizer):
 class Counting:
     """A counter that remembers how much it was given."""
 
-    unit, fingerprint, lines_add_up, slack = "counting", "counting/1", True, 0
+    unit, fingerprint, lines_add_up, words_add_up, slack = "counting", "counting/1", True, False, 0
 
     def __init__(self, counting: Counter) -> None:
         self._counting, self.characters = counting, 0
