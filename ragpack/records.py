@@ -92,6 +92,8 @@ class Hit:
     """Does a gold answer occur in title and text (token match)? Null where no answer is known."""
     scores: dict[str, float | None] | None = None
     """Other scores by name."""
+    bridge: str | None = None
+    """Id of the document that led to this one, where the retriever follows links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

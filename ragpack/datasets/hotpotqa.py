@@ -14,38 +14,23 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ragpack.datasets.entries import entries
+from ragpack.datasets.fields import each, id_of, string, strings, whole
 from ragpack.errors import DataError
 from ragpack.flow.run import Fail
 from ragpack.records import Doc, Question
 
 _BETWEEN = re.compile(r" {2,}")
 Span = tuple[int, int]
+LAYOUTS = "original, Hugging Face, IRCoT"
 
 
 def read(path: str, fail: Fail) -> Iterator[Question]:
     """The questions of a file."""
-    for source, number, entry in entries(path, fail):
-        identity = entry.get("_id", entry.get("id", entry.get("question_id")))
-        try:
-            question = _question(entry)
-        except DataError as error:
-            fail(source, number, error, identity)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            what = (
-                f"the field {error} is missing" if isinstance(error, KeyError) else f"a field has another form: {error}"
-            )
-            fail(
-                source,
-                number,
-                DataError(what, "Layouts: original, Hugging Face, IRCoT; see docs/formats.md."),
-                identity,
-            )
-        else:
-            yield question
+    return each(path, fail, question_of, LAYOUTS)
 
 
-def _question(entry: dict[str, Any]) -> Question:
+def question_of(entry: dict[str, Any]) -> Question:
+    """The question of an entry, in any of the three layouts."""
     if "question_text" in entry:
         return _ircot(entry)
     if isinstance(entry.get("context"), dict):
@@ -62,15 +47,15 @@ def _question(entry: dict[str, Any]) -> Question:
 def _made(entry: dict[str, Any], identity: object, pairs: Sequence[Any], facts: Sequence[Any]) -> Question:
     docs = []
     for title, sentences in pairs:
-        title = _text(title, "context")
-        text, spans = _joined(_texts(sentences, "context"))
+        title = string(title, "context")
+        text, spans = _joined(strings(sentences, "context"))
         docs.append(Doc(id=title, title=title, text=text, sentences=spans))
     return Question(
-        id=_identity(identity),
-        question=_text(entry["question"], "question"),
-        answers=[_text(entry["answer"], "answer")],
-        gold=list(dict.fromkeys(_text(title, "supporting_facts") for title, _ in facts)),
-        gold_sentences=[(title, _index(index)) for title, index in facts],
+        id=id_of(identity),
+        question=string(entry["question"], "question"),
+        answers=[string(entry["answer"], "answer")],
+        gold=list(dict.fromkeys(string(title, "supporting_facts") for title, _ in facts)),
+        gold_sentences=[(title, whole(index, "supporting_facts")) for title, index in facts],
         docs=docs,
         group="hotpotqa",
         meta={key: entry[key] for key in ("type", "level") if key in entry},
@@ -80,12 +65,12 @@ def _made(entry: dict[str, Any], identity: object, pairs: Sequence[Any], facts: 
 def _ircot(entry: dict[str, Any]) -> Question:
     docs = []
     for one in entry["contexts"]:
-        title, text = _text(one["title"], "title"), _text(one["paragraph_text"], "paragraph_text")
+        title, text = string(one["title"], "title"), string(one["paragraph_text"], "paragraph_text")
         docs.append(Doc(id=title, title=title, text=text, sentences=_parted(text)))
     return Question(
-        id=_identity(entry["question_id"]),
-        question=_text(entry["question_text"], "question_text"),
-        answers=[span for answer in entry["answers_objects"] for span in _texts(answer["spans"], "spans")],
+        id=id_of(entry["question_id"]),
+        question=string(entry["question_text"], "question_text"),
+        answers=[span for answer in entry["answers_objects"] for span in strings(answer["spans"], "spans")],
         gold=list(dict.fromkeys(one["title"] for one in entry["contexts"] if one["is_supporting"])),
         docs=docs,
         group="hotpotqa",
@@ -116,28 +101,3 @@ def _side_by_side(entry: dict[str, Any], field: str, *names: str) -> list[Any]:
     if len(titles) != len(others):
         raise DataError(f"{field}: {len(titles)} of '{names[0]}', but {len(others)} of '{names[1]}'")
     return list(zip(titles, others, strict=True))
-
-
-def _texts(values: object, field: str) -> list[str]:
-    """A list of strings; one string would be read as the list of its letters."""
-    if not isinstance(values, list):
-        raise DataError(f"{field}: expected a list of strings, got {values!r}")
-    return [_text(value, field) for value in values]
-
-
-def _identity(value: object) -> str:
-    if value == "" or type(value) not in (str, int):
-        raise DataError(f"id: expected a string or a whole number, got {value!r}")
-    return str(value)
-
-
-def _index(value: object) -> int:
-    if type(value) is not int:
-        raise DataError(f"supporting_facts: expected a whole number, got {value!r}")
-    return value
-
-
-def _text(value: object, field: str) -> str:
-    if not isinstance(value, str):
-        raise DataError(f"{field}: expected a string, got {value!r}")
-    return value

@@ -6,4 +6,5 @@ where each question brings its own pool. To add one: one file, one line here.
 
 RETRIEVERS: dict[str, str] = {
     "bm25": "ragpack.retrievers.bm25:open_retriever",
+    "hops": "ragpack.retrievers.hops:open_retriever",
 }

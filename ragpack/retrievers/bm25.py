@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,9 @@ from numpy.typing import NDArray
 from ragpack.candidates.lexical import bm25
 from ragpack.errors import UsageError
 from ragpack.records import Doc
+from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import Corpus
 from ragpack.text import STOP_WORDS, words
-
-
-class Found(NamedTuple):
-    """A document with its score."""
-
-    doc: Doc
-    score: float
 
 
 class Bm25:

@@ -10,6 +10,7 @@ from ragpack.errors import DataError, UsageError
 from ragpack.records import Doc, Hits, Question, Raw
 from ragpack.registry import Parameter, arguments_of, load, parameters_of, parse_spec
 from ragpack.retrievers import RETRIEVERS
+from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import read_corpus
 from ragpack.stage import Payload, Stage, each
 
@@ -44,6 +45,8 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     corpus = read_corpus(params.corpus) if params.corpus else None
     retriever = opener(corpus, **arguments_of(opener, dict(spec.given)))
     index = corpus.fingerprint if corpus else "pool"
+    # A retriever that has a version counts it up when it finds otherwise; keys of the others stay as they are.
+    version = getattr(retriever, "version", None)
 
     def retrieve(record: Question, cells: Sequence[int]) -> list[Payload]:
         del cells
@@ -51,7 +54,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
             raise DataError("the question has no 'docs' of its own", "Give --corpus FILE, a file of ragpack.doc/1.")
         pool = None if corpus is not None else _each_once(record.docs or [])
         found = retriever.search(record.question, pool, params.k)
-        hits = [_hit(rank, one.doc, one.score) for rank, one in enumerate(found, 1)]
+        hits = [_hit(rank, one) for rank, one in enumerate(found, 1)]
         return [{"hits": hits, "retrieve": {"retriever": str(spec), "k": params.k, "index": index}}]
 
     return Stage(
@@ -63,7 +66,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
         # A corpus stands for itself by its fingerprint; a pool is part of the question.
         projection=(lambda record: record.question) if corpus else _projection,
         cells=(f"{spec} {params.k}",),
-        fingerprints={"index": index},
+        fingerprints={"index": index} | ({"retriever": str(version)} if version is not None else {}),
         adds=("hits", "retrieve"),
         base=_base,
     )
@@ -90,8 +93,13 @@ def _each_once(docs: list[Doc]) -> list[Doc]:
     return list(found.values())
 
 
-def _hit(rank: int, doc: Doc, score: float) -> Raw:
-    hit: dict[str, Any] = {"rank": rank, "id": doc.id, "title": doc.title, "text": doc.text, "score": score}
+def _hit(rank: int, found: Found) -> Raw:
+    doc = found.doc
+    hit: dict[str, Any] = {"rank": rank, "id": doc.id, "title": doc.title, "text": doc.text, "score": found.score}
     if doc.sentences is not None:
         hit["sentences"] = doc.sentences
+    if found.scores is not None:
+        hit["scores"] = found.scores
+    if found.bridge is not None:
+        hit["bridge"] = found.bridge
     return hit

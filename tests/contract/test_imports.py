@@ -28,11 +28,11 @@ HEAVY = {
 FAMILIES = {
     "candidates": (CANDIDATES, {"lexical", "problem", "snippet"}),
     "packers": (PACKERS, {"objective", "selection"}),
-    "retrievers": (RETRIEVERS, {"corpus"}),
+    "retrievers": (RETRIEVERS, {"base", "corpus", "links", "names"}),
     "readers": (READERS, {"base", "prompt"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
-    "datasets": (DATASETS, {"emit", "entries", "sample"}),
+    "datasets": (DATASETS, {"emit", "entries", "fields", "gold", "sample"}),
     "statistics": (TABLES, {"bootstrap", "draws", "estimates", "moments", "needs", "paired", "rows", "where"}),
 }
 """Folder → its table, and the modules in it that are no plug-ins."""

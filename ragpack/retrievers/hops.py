@@ -1,0 +1,210 @@
+"""Retrieval over several hops without a model: from what another retriever finds, along links between documents.
+
+A document links to another whose title it mentions, and to those that hold names which the question lacks. A hop's
+best documents hand most of their score on to what they link to, and what they lack of the question is looked for
+there. Each hit says which document led to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ragpack.errors import UsageError, did_you_mean
+from ragpack.records import Doc
+from ragpack.registry import load
+from ragpack.retrievers.base import Found, Retriever
+from ragpack.retrievers.corpus import Corpus
+from ragpack.retrievers.links import COMMON, STEM, Links
+from ragpack.retrievers.names import Name, Surface, names, surface
+from ragpack.text import STOP_WORDS
+
+_DEPTH = 200
+"""Documents that the base retriever is asked for, or k if that is more."""
+_HALF = 0.6
+"""Summed rarity of shared names at which their link has half its strength."""
+
+
+class Weights(NamedTuple):
+    """How much each part counts; see `open_retriever`."""
+
+    keep: float
+    lift: float
+    same: float
+    title: float
+    back: float
+    names: float
+    own: float
+    rest: float
+
+
+class Reached(NamedTuple):
+    """A document that the question or a path leads to."""
+
+    score: float
+    path: tuple[int, ...] = ()
+    """The documents before it, from the question on."""
+    link: float | None = None
+    """Strength of the last step."""
+
+
+class Hops:
+    """A base retriever whose hits lead on to others."""
+
+    version = 1
+    """Part of the content key: other links or scores get another number."""
+
+    def __init__(self, corpus: Corpus | None, base: Retriever, n: int, beam: int, weights: Weights) -> None:
+        self._base, self._n, self._beam, self._weights = base, n, beam, weights
+        self._docs = _ordered(corpus.docs) if corpus else []
+        self._links = Links(self._docs) if corpus else None
+        self._places = _places(self._docs)
+
+    def search(self, question: str, docs: Sequence[Doc] | None, k: int) -> list[Found]:
+        """The best `k` documents that the question or a path from it leads to. `docs` is the question's pool; None
+        searches the corpus."""
+        pool = self._docs if docs is None else _ordered(docs)
+        links = self._links if docs is None else Links(pool)
+        assert links is not None
+        place = self._places if docs is None else _places(pool)
+        base = {place[one.doc.id]: one.score for one in self._base.search(question, docs, max(k, _DEPTH))}
+        walk = _Walk(surface(question), pool, links, base, self._weights)
+        for _ in range(self._n):
+            walk.hop(self._beam)
+        return [
+            Found(pool[at], one.score, {"base": base.get(at), "link": one.link, "hop": len(one.path)},
+                  pool[one.path[-1]].id if one.path else None)
+            for at, one in walk.best(k)
+        ]  # fmt: skip
+
+
+class _Walk:
+    """The paths of one question. Documents are named by their places, which follow their ids."""
+
+    def __init__(
+        self, question: Surface, docs: Sequence[Doc], links: Links, base: dict[int, float], weights: Weights
+    ) -> None:
+        self._docs, self._links, self._weights = docs, links, weights
+        self._words = frozenset(question.words)
+        top = max(base.values(), default=0.0)
+        self._own = {at: score / top for at, score in base.items()} if top > 0 else {}
+        terms = [word for word in question.words if word not in STOP_WORDS] or question.words
+        self._terms = _Terms(links, dict.fromkeys(term[:STEM] for term in terms))
+        self._followed: dict[int, dict[int, float]] = {}
+        self.reached = {at: Reached(score) for at, score in self._first(question).items() if score > 0}
+
+    def _first(self, question: Surface) -> dict[int, float]:
+        """Scores before any hop: the base's, the lift of titles that the question mentions, the names it shares."""
+        found = dict(self._own)
+        for at, weight in self._links.titles_in(question).items():
+            found[at] = found.get(at, 0.0) + self._weights.lift * weight
+        for name in dict.fromkeys(names(question)):
+            holders = self._links.holders.get(name, [])
+            if not 0 < len(holders) <= COMMON:
+                continue
+            share = self._weights.same * self._links.rarity(name) * (1.0 if len(name) > 1 else 0.5)
+            for at in holders:
+                found[at] = found.get(at, 0.0) + share
+        return found
+
+    def best(self, k: int) -> list[tuple[int, Reached]]:
+        """The best `k`, ties by place."""
+        return sorted(self.reached.items(), key=lambda item: (-item[1].score, item[0]))[:k]
+
+    def hop(self, beam: int) -> None:
+        """Follow the links of the `beam` best, all of them with the scores that they had before this hop. None leads to
+        a document on its own path, or to a better one: scores would feed on themselves."""
+        found = dict(self.reached)
+        for place, (at, source) in enumerate(best := self.best(beam)):
+            better = {other for other, _ in best[:place]}
+            for target, link in self._linked(at).items():
+                if target in source.path or target in better:
+                    continue
+                score = self._weights.keep * source.score * link + self._weights.own * self._own.get(target, 0.0)
+                score += self._weights.rest * self._terms.added(at, target)
+                if target not in found or score > found[target].score:
+                    found[target] = Reached(score, (*source.path, at), link)
+        self.reached = found
+
+    def _linked(self, at: int) -> dict[int, float]:
+        """Documents that one links to, with strengths in (0, 1]: the strongest of title, title the other way, and
+        names."""
+        if at not in self._followed:
+            found: dict[int, float] = {}
+            for weight, mentions in ((self._weights.title, self._links.out), (self._weights.back, self._links.back)):
+                for mention in mentions[at]:
+                    found[mention.doc] = max(found.get(mention.doc, 0.0), weight * mention.weight)
+            for other, rarity in self._shared(at).items():
+                found[other] = max(found.get(other, 0.0), self._weights.names * rarity / (rarity + _HALF))
+            self._followed[at] = {other: link for other, link in found.items() if link > 0}
+        return self._followed[at]
+
+    def _shared(self, at: int) -> dict[int, float]:
+        """Documents that hold names which this one holds and the question lacks, with the sum of the names' rarity."""
+        found: dict[int, float] = {}
+        for name in self._links.names[at]:
+            holders = self._links.holders[name]
+            if 1 < len(holders) <= COMMON and not self._asked(name):
+                rarity = self._links.rarity(name)
+                for other in holders:
+                    if other != at:
+                        found[other] = found.get(other, 0.0) + rarity
+        return found
+
+    def _asked(self, name: Name) -> bool:
+        return all(word in self._words for word in name)
+
+
+class _Terms:
+    """A question's terms, and which documents have them: sets of terms are bits of a number."""
+
+    def __init__(self, links: Links, stems: Iterable[str]) -> None:
+        self._idf = [links.idf(stem) for stem in stems]
+        self._total = sum(self._idf) or 1.0
+        self._docs = [frozenset(links.stems.get(stem, ())) for stem in stems]
+        self._masks: dict[int, int] = {}
+        self._shares: dict[int, float] = {}
+
+    def added(self, at: int, target: int) -> float:
+        """Share of the terms, by idf, that the target has and the document that led to it lacks."""
+        mask = self._mask(target) & ~self._mask(at)
+        if mask not in self._shares:
+            self._shares[mask] = sum(idf for bit, idf in enumerate(self._idf) if mask >> bit & 1) / self._total
+        return self._shares[mask]
+
+    def _mask(self, at: int) -> int:
+        if at not in self._masks:
+            self._masks[at] = sum(1 << bit for bit, docs in enumerate(self._docs) if at in docs)
+        return self._masks[at]
+
+
+def open_retriever(
+    corpus: Corpus | None, *, n: int = 2, beam: int = 6, base: str = "bm25", keep: float = 0.85, lift: float = 1.3,
+    same: float = 0.2, title: float = 1.0, back: float = 0.6, names: float = 0.9, own: float = 0.45, rest: float = 0.5,
+) -> Hops:  # fmt: skip
+    """Follows links between documents for n hops, from the hits of another retriever; no model.
+
+    s_0(d) = own score / largest own score + lift * title of d in the question + same * rarity of names in both.
+    s_h(y) = max(s_{h-1}(y), keep * s_{h-1}(x) * link(x, y) + own * own score of y + rest * what y adds to x's terms),
+    x the beam best of s_{h-1}; link = max(title, back, names) parts, each in [0, 1].
+    """
+    from ragpack.retrievers import RETRIEVERS
+
+    bases = [name for name in RETRIEVERS if name != "hops"]
+    if base not in bases:
+        raise UsageError(f"hops: base={base} is no retriever to start from. {did_you_mean(base, bases)}")
+    if n < 0 or beam < 1:
+        raise UsageError(f"hops: n={n}, beam={beam}: n is at least 0, beam at least 1")
+    weights = Weights(keep, lift, same, title, back, names, own, rest)
+    for key, value in weights._asdict().items():
+        if value < 0 or (key in ("keep", "title", "back", "names") and value > 1):
+            raise UsageError(f"hops: {key}={value}: weights are at least 0; keep, title, back and names at most 1")
+    return Hops(corpus, load(RETRIEVERS, base)(corpus), n, beam, weights)
+
+
+def _ordered(docs: Sequence[Doc]) -> list[Doc]:
+    return sorted(docs, key=lambda doc: doc.id)
+
+
+def _places(docs: Sequence[Doc]) -> dict[str, int]:
+    return {doc.id: at for at, doc in enumerate(docs)}
