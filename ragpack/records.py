@@ -292,6 +292,7 @@ class Packed(Record):
     hits: list[Hit]
     """The hits, less their texts."""
     retrieve: Retrieve | None = None
+    probe: Probe | None = None
     pack: Pack
     """What `pack` did."""
 
@@ -356,6 +357,7 @@ class Answered(Record):
     meta: Raw | None = None
     hits: list[Hit]
     retrieve: Retrieve | None = None
+    probe: Probe | None = None
     pack: Pack
     generate: Generate
     """What `generate` did."""
@@ -378,6 +380,7 @@ class Diagnosed(Record):
     meta: Raw | None = None
     hits: list[Hit]
     retrieve: Retrieve | None = None
+    probe: Probe | None = None
     pack: Pack
     generate: Generate | None = None
     diagnose: Diagnose
