@@ -232,6 +232,14 @@ def test_a_word_of_more_tokens_than_the_limit_is_cut_where_a_token_ends():
     assert first.body == "a-b"
 
 
+def test_a_word_that_has_more_tokens_alone_is_cut_inside():
+    """` Bridge` is one token, `Bridge` two: the longest beginning that is one."""
+    counting = counter("byte-level")
+    assert (counting.count("Ostra Bridge"), counting.count("Bridge")) == (2, 2)
+    found = candidates(hits(hit(1, None, "Ostra Bridge")), "chunk_packed:max_tokens=1", counting).found
+    assert [one.body for one in found] == ["Ostra", "Br", "idge"]
+
+
 @settings(max_examples=300)
 @given(st.lists(WORDS | st.just("\n"), min_size=1, max_size=25).map(" ".join), st.integers(1, 6),
        st.sampled_from(NAMES))  # fmt: skip
