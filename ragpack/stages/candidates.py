@@ -83,7 +83,7 @@ def candidates_of(
     space = policy.candidates(documents, record.question)
     found = space.candidates
     if policy.preparation.max_tokens:
-        found = _cut_long(found, documents, counter, policy.preparation.max_tokens)
+        found = _cut_long(found, documents, counter, policy.preparation.max_tokens)[: policy.nodes]
     grouped = policy.preparation.layout == "grouped"
     lines = [candidate.line for candidate in found]
     tokens = [words(line) for line in lines]
