@@ -48,7 +48,8 @@ class Candidates:
 
 
 def documents_of(record: Hits) -> list[Document]:
-    """The hits in rank order, each document once. Raises `DataError` for a hit without text."""
+    """The hits in rank order, each document once. Raises `DataError` for a hit without text, or with a
+    rank below 1."""
     found = []
     seen = set()
     for at, hit in ranked(record.hits):
@@ -56,6 +57,8 @@ def documents_of(record: Hits) -> list[Document]:
             raise DataError(
                 f"hits[{at}]: the field 'text' is missing", "`pack` reads what `retrieve` wrote, with the texts."
             )
+        if hit.rank < 1:
+            raise DataError(f"hits[{at}].rank: ranks count from 1, got {hit.rank}", "Add 1 to ranks that count from 0.")
         if (hit.id, hit.text) in seen:
             continue
         seen.add((hit.id, hit.text))
@@ -80,7 +83,7 @@ def candidates_of(
     space = policy.candidates(documents, record.question)
     found = space.candidates
     if policy.preparation.max_tokens:
-        found = _cut_long(found, documents, counter, policy.preparation.max_tokens)
+        found = _cut_long(found, documents, counter, policy.preparation.max_tokens)[: policy.nodes]
     grouped = policy.preparation.layout == "grouped"
     lines = [candidate.line for candidate in found]
     tokens = [words(line) for line in lines]

@@ -70,6 +70,18 @@ def test_reasons_of_rules():
     assert reasons(pack(record, "gold", 99)) == ["taken", *["not of a gold document"] * 3]
 
 
+def test_reasons_of_submod():
+    """The cap, the objective and the budget are told apart. A line of 4, 5 or 6 tokens; 9 hold two."""
+    record = hits(hit(1, "Built a mill."), hit(2, "A mill was built."), hit(3, "The mill was never built."))
+    cap = [row["reason"] for row in pack(record, "chunk_submod:cap=1", 99)["explain"]]
+    assert sorted(cap) == ["cap: cap=1", "cap: cap=1", "taken"]
+    # Coverage of the question alone: whichever comes first covers both words.
+    alone = "chunk_submod:rel=0,cov=0,div=0"
+    assert sorted(reasons(pack(record, alone, 99))) == ["objective: no better set was found with it"] * 2 + ["taken"]
+    found = reasons(pack(record, "chunk_submod", 9))
+    assert found == ["taken", "taken", "budget: the room was used up before"]
+
+
 def test_a_duplicate_names_what_it_is_left_out_for():
     """The claim graph merges what two documents say alike."""
     record = hits(hit(1, "Ida Vale built the mill."), hit(2, "Ida Vale built the mill. She died in Orrel."))

@@ -232,6 +232,14 @@ def test_a_word_of_more_tokens_than_the_limit_is_cut_where_a_token_ends():
     assert first.body == "a-b"
 
 
+def test_a_word_that_has_more_tokens_alone_is_cut_inside():
+    """` Bridge` is one token, `Bridge` two: the longest beginning that is one."""
+    counting = counter("byte-level")
+    assert (counting.count("Ostra Bridge"), counting.count("Bridge")) == (2, 2)
+    found = candidates(hits(hit(1, None, "Ostra Bridge")), "chunk_packed:max_tokens=1", counting).found
+    assert [one.body for one in found] == ["Ostra", "Br", "idge"]
+
+
 @settings(max_examples=300)
 @given(st.lists(WORDS | st.just("\n"), min_size=1, max_size=25).map(" ".join), st.integers(1, 6),
        st.sampled_from(NAMES))  # fmt: skip
@@ -240,7 +248,7 @@ def test_pieces_of_a_long_sentence(text, limit, tokenizer):
     character that has them all."""
     counting = counter(tokenizer)
     record = hits(hit(1, None, text, sentences=[(0, len(text))]))
-    found = candidates(record, f"chunk_packed:max_tokens={limit}", counting).found
+    found = candidates(record, f"chunk_packed:max_tokens={limit},nodes=999", counting).found
     assert "".join("".join(one.body.split()) for one in found) == "".join(text.split())
     assert [one.position for one in found] == list(range(len(found)))
     assert all(one_line(text[slice(*one.span)]) == one.body for one in found)
@@ -276,12 +284,18 @@ class Counting:
 def test_50_kilobytes_without_a_stop(text):
     """One sentence in pieces; the work, counted in characters tokenized, is linear in the text."""
     counting = Counting(counter("byte-level"))
-    found = candidates(hits(hit(1, None, text)), "chunk_packed:max_tokens=32", counting).found
+    found = candidates(hits(hit(1, None, text)), "chunk_packed:max_tokens=32,nodes=9999", counting).found
     assert "".join("".join(one.body.split()) for one in found) == "".join(text.split())
     assert counting.characters <= 8 * len(text)
     for policy in ("topk", "chunk_focused", "chunk_packed:max_tokens=32", "ragpack"):
         made = pack(hits(hit(1, None, text)), policy, 50, counter("byte-level"))
         assert 0 < made["tokens"] <= 50
+
+
+@pytest.mark.parametrize(("more", "expected"), [("", 48), (",nodes=3", 3), (",nodes=500", 300)])
+def test_pieces_count_as_candidates(more, expected):
+    """`nodes` limits what packers see: a text of 300 pieces must not come in beside it."""
+    assert candidates(hits(hit(1, None, "mill " * 600)), f"chunk_packed:max_tokens=2{more}").problem.n == expected
 
 
 def test_max_tokens_must_be_a_number_of_tokens():

@@ -143,6 +143,20 @@ def test_scaled(values):
         assert found.max() == 1.0
 
 
+def test_scores_as_large_as_they_get():
+    with np.errstate(all="raise"):
+        assert scaled(np.array([1.7e308, 0.0, -1.7e308])).tolist() == [1.0, 0.5, 0.0]
+        assert scaled(np.array([1.7e308, 1.7e307])) == pytest.approx([1.0, 0.1])
+
+
+@pytest.mark.parametrize("rank", [0, -3])
+def test_ranks_count_from_1(rank):
+    """A run that counts from 0 is found out at once, whatever the policy."""
+    for policy in ("topk", "chunk_packed:relevance=rank", "ragpack"):
+        error = failed(hits(hit(1), hit(2) | {"rank": rank}), policy)
+        assert error.message == f"hits[1].rank: ranks count from 1, got {rank}"
+
+
 def test_scores_of_twins_are_those_of_the_first_in_canonical_order():
     """Hits of the same id and text count once; which scores count does not depend on where they stand."""
     one, other = hit(1, scores={"ig": 0.3}), hit(1, scores={"ig": 0.1})

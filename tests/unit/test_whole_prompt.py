@@ -13,6 +13,7 @@ from ragpack.errors import UsageError
 from ragpack.readers.prompt import TEMPLATES
 from ragpack.stages.pack import PackParams, open_pack
 from ragpack.stages.policies import POLICIES
+from ragpack.stages.whole_prompt import WholePrompt
 from ragpack.tokens.regex import RegexCounter
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -110,6 +111,23 @@ def test_other_prompts():
     assert more["tokens"] == sum(counting.count(message["content"]) for message in messages)
     with pytest.raises(UsageError, match=r"unknown prompt 'answr/1'. Did you mean 'answer/1'"):
         open_pack(params("topk", 100, prompt="answr/1"))
+
+
+@pytest.mark.parametrize("over", [0, 1, 5, 30])
+def test_what_is_over_is_taken_from_the_evidence(over):
+    """Templates and tokenizers for which the parts do not add up: a pack that is `over` tokens too long each time is
+    asked for less, until prompt and answer fit."""
+    whole = WholePrompt("regex", TEMPLATES["answer/1"], 32, RegexCounter())
+    asked = []
+
+    def packed(room):
+        asked.append(room)
+        return "one " * (room + over if room else 0)
+
+    found, prompt = whole.fitted(QUESTION, 100, packed, str)
+    assert prompt["tokens"] == 41 + (len(found.split()) or NONE) <= 100 - 32
+    assert asked[0] == 27
+    assert prompt["evidence"] == asked[-1] == max(27 - over, 0)
 
 
 WORDS = st.sampled_from(["Ostra", "Bridge", "mill", "1901", "it's", "(none)", "{context}", "\n\nQuestion:", "...", "😀",
