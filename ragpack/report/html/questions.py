@@ -104,7 +104,7 @@ def _shown(record: Diagnosed, raw: Raw) -> Raw:
     titles = {hit.id: hit.title or hit.id for hit in record.hits}
     dropped = [
         {"hit": one.rank, "title": titles.get(one.id, one.id), "gold": "★ gold" if one.id in gold else "",
-         "reason": one.reason, "cost": one.cost, "relevance": one.relevance, "terms": ", ".join(one.terms)}
+         "reason": one.reason, "cost": one.cost, "relevance": one.relevance, "terms": ", ".join(one.terms or ())}
         for one in record.pack.explain or ()
         if one.reason != "taken"
     ]  # fmt: skip
