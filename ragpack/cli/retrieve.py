@@ -19,6 +19,20 @@ def retrieve(
         str | None,
         typer.Option("--corpus", metavar="FILE", help="Search these ragpack.doc/1; else each question's own docs."),
     ] = None,
+    index: Annotated[
+        str | None,
+        typer.Option("--index", metavar="DIR", help="Keep the corpus's index here; built when absent or stale."),
+    ] = None,
+    duplicates: Annotated[
+        str,
+        typer.Option(
+            "--duplicates", metavar="refuse|first|last", help="Documents of one id in the corpus: refuse, or keep one."
+        ),
+    ] = "refuse",
+    shard_size: Annotated[
+        int,
+        typer.Option("--shard-size", metavar="N", min=1, help="Passages indexed at once: less memory, the same hits."),
+    ] = 1_000_000,
     retriever: Annotated[
         str, typer.Option("--retriever", metavar="SPEC", help="name:key=value,…; `ragpack list retrievers`.")
     ] = "bm25",
@@ -28,8 +42,12 @@ def retrieve(
     Rank documents for each question: ragpack.question/1 in, ragpack.hits/1 out.
     """
     from ragpack.flow.run import Flow, run_stage
-    from ragpack.stages.retrieve import RetrieveParams, open_retrieve
+    from ragpack.stages.retrieve import RetrieveParams, open_retrieve, prepare
 
     assert isinstance(flow, Flow)
-    params = RetrieveParams(k=k, retriever=retriever, corpus=corpus)
-    return run_stage("retrieve", open_retrieve, params, flow, {"params": params}, fields=("hits", "retrieve"))
+    params = RetrieveParams(
+        k=k, retriever=retriever, corpus=corpus, index=index, duplicates=duplicates, shard_size=shard_size,
+        skip=flow.on_error == "skip",
+    )  # fmt: skip
+    about = {"params": params}
+    return run_stage("retrieve", open_retrieve, params, flow, about, fields=("hits", "retrieve"), prepare=prepare)

@@ -1,4 +1,4 @@
-"""The folder of `--index DIR`: one folder for each kind of index in it, each with a manifest that says for what it stands.
+"""The folder of `--index DIR`: in it a folder for each kind of index, each with a manifest of what it stands for.
 
     DIR/bm25/manifest.json    what it was built for and with, and each file's size and hash
     DIR/bm25/...              files of that kind, none of them pickled
@@ -38,7 +38,8 @@ class Manifest(NamedTuple):
     """Counted up when the same corpus and settings give other files."""
     corpus: str
     """Fingerprint of the documents."""
-    documents: int
+    documents: int | None
+    """How many; None where only the build tells."""
     settings: Mapping[str, Value]
 
 
@@ -46,15 +47,15 @@ def open_index(
     folder: Path | None,
     manifest: Manifest,
     build: Callable[[Path], None],
-    say: Callable[[str], None],
+    say: Callable[[str], object],
     *,
     resume: bool = False,
 ) -> Path:
     """The folder with the files of one kind, built by `build(folder)` if it is not there as the manifest wants it.
 
-    `folder` None: a temporary one, removed at the end of the process. `say` is told why an index that was there is built
-    anew. `resume`: a build that was cut short, with this very manifest, is handed to `build` as it was left. Raises
-    `UsageError` where the place is taken by something else.
+    `folder` None: a temporary one, removed at the end of the process. `say` is told why an index that was there is
+    built anew. `resume`: a build that was cut short, with this very manifest, is handed to `build` as it was left.
+    Raises `UsageError` where the place is taken by something else.
     """
     if folder is None:
         _TEMPORARY.append(tempfile.TemporaryDirectory(prefix="ragpack-index-"))
