@@ -111,8 +111,8 @@ class Needs(NamedTuple):
     def __str__(self) -> str:
         shards = f"{self.shards} shard{'s' if self.shards > 1 else ''}"
         return (
-            f"bm25 over {self.passages:,} passages in {shards}: building takes about {_gigabytes(self.memory)} of memory "
-            f"and {_gigabytes(self.work)} of disk; the index about {_gigabytes(self.disk)}"
+            f"bm25 over {self.passages:,} passages in {shards}: building takes {_gigabytes(self.memory)} of memory "
+            f"and {_gigabytes(self.work)} of disk, about; the index {_gigabytes(self.disk)}"
         )
 
 
