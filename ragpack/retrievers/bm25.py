@@ -19,7 +19,7 @@ from ragpack.records import Doc
 from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import Corpus, ranks_of
 from ragpack.retrievers.index import Manifest, open_index
-from ragpack.retrievers.postings import VERSION, Postings, Variant, build
+from ragpack.retrievers.postings import VERSION, Postings, Scored, Variant, build
 from ragpack.text import STOP_WORDS, words
 
 SHARD = 1_000_000
@@ -36,22 +36,28 @@ class Bm25:
     def __init__(
         self, docs: Sequence[Doc], postings: Postings | None, variant: Variant, stem: Stem | None, stop: bool
     ) -> None:
+        self.version = None if postings is None else VERSION
+        """Part of the content key: other scores get another number. Those of pools have kept theirs."""
         self._docs, self._postings = docs, postings
         self._variant, self._stem, self._stop = variant, stem, stop
 
     def search(self, question: str, docs: Sequence[Doc] | None, k: int) -> list[Found]:
         """The best `k` documents that share a word with the question; ties by id, so that the order in which
         documents came changes nothing. `docs` is the question's pool; None searches the corpus."""
-        query = self._query(question)
         if docs is None:
-            assert self._postings is not None, "no corpus"
-            return [Found(self._docs[one.place], one.score) for one in self._postings.search(query, k)]
+            return [Found(self._docs[one.place], one.score) for one in self.places(question, k)]
+        query = self._query(question)
         # Subtle: sums over a pool run in the order of its ids, or the last bit of a score could follow the pool's.
         pool = sorted(docs, key=lambda doc: doc.id)
         texts = [_tokens(doc) for doc in pool]
         if self._stem:
             texts = [list(map(self._stem, text)) for text in texts]
         return _best(pool, bm25(query, texts, k1=self._variant.k1, b=self._variant.b, method=self._variant.method), k)
+
+    def places(self, question: str, k: int) -> list[Scored]:
+        """The same over the corpus, without the documents: `hops` looks at few of the many that it asks for."""
+        assert self._postings is not None, "no corpus"
+        return self._postings.search(self._query(question), k)
 
     def _query(self, question: str) -> list[str]:
         query = words(question)

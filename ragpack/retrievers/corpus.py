@@ -11,6 +11,7 @@ import os
 import stat
 import tempfile
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -55,8 +56,9 @@ class Passages(Sequence[Doc]):
     def __init__(self, source: Path, folder: Path) -> None:
         self._source = source
         self._offsets, self._sizes = mapped(folder / "offsets.npy"), mapped(folder / "sizes.npy")
-        self._hashes, self._hashed = mapped(folder / "hashes.npy"), mapped(folder / "hashed.npy")
-        self.rank: NDArray[Any] = mapped(folder / "rank.npy")
+        hashes: Any = mapped(folder / "hashes.npy")
+        self._hashes, self._hashed = memoryview(hashes), mapped(folder / "hashed.npy")
+        self.rank: NDArray[np.int32] = mapped(folder / "rank.npy")
         """[n] place of each document in the order of ids."""
         with source.open("rb") as file:
             self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -86,13 +88,16 @@ class Passages(Sequence[Doc]):
                     yield self._doc(block[start - starts[0] : start - starts[0] + size])
 
     def place(self, identity: str) -> int:
-        """Where a document stands in the file. Raises `KeyError`."""
+        """Where the document of this id, which must be one of the corpus, stands in the file."""
         hashed = _hash(identity)
-        at = int(np.searchsorted(self._hashes, np.uint64(hashed)))
-        while at < len(self) and int(self._hashes[at]) == hashed:
-            if self[int(self._hashed[at])].id == identity:
+        first = bisect_left(self._hashes, hashed)
+        end = first
+        while end < len(self) and self._hashes[end] == hashed:
+            end += 1
+        for at in range(first, end):
+            # Two ids with one hash are as good as never; only then is the text asked.
+            if end == first + 1 or self[int(self._hashed[at])].id == identity:
                 return int(self._hashed[at])
-            at += 1
         raise KeyError(identity)
 
     def _doc(self, data: bytes) -> Doc:
@@ -135,7 +140,7 @@ def read_corpus(
     return Corpus(Passages(text if text.exists() else source, folder), about["fingerprint"])
 
 
-def ranks_of(docs: Sequence[Doc]) -> NDArray[Any]:
+def ranks_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
     """[n] place of each document in the order of ids."""
     if isinstance(docs, Passages):
         return docs.rank

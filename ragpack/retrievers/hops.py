@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.records import Doc
@@ -56,26 +54,23 @@ class Reached(NamedTuple):
 class Hops:
     """A base retriever whose hits lead on to others."""
 
-    version = 1
-    """Part of the content key: other links or scores get another number."""
-
     def __init__(
         self, corpus: Corpus | None, links: LinkIndex | None, base: Retriever, n: int, beam: int, weights: Weights
     ) -> None:
+        self.version = 2 if corpus else 1
+        """Part of the content key: other links or scores get another number."""
         self._base, self._n, self._beam, self._weights = base, n, beam, weights
         self._corpus = None
         if corpus and links:
-            self._corpus = _Searched(corpus.docs, links, ranks_of(corpus.docs), place_in(corpus.docs))
+            ranks: Any = ranks_of(corpus.docs)
+            self._corpus = _Searched(corpus.docs, links, memoryview(ranks), place_in(corpus.docs))
 
     def search(self, question: str, docs: Sequence[Doc] | None, k: int) -> list[Found]:
         """The best `k` documents that the question or a path from it leads to. `docs` is the question's pool; None
         searches the corpus."""
         searched = self._corpus if docs is None else _pool(docs)
         assert searched is not None, "no corpus"
-        found = self._base.search(question, docs, max(k, _DEPTH))
-        walk = _Walk(
-            surface(question), searched, {searched.place(one.doc.id): one.score for one in found}, self._weights
-        )
+        walk = _Walk(surface(question), searched, self._first(question, docs, searched, max(k, _DEPTH)), self._weights)
         for _ in range(self._n):
             walk.hop(self._beam)
         return [
@@ -84,13 +79,26 @@ class Hops:
             for at, one in walk.best(k)
         ]  # fmt: skip
 
+    def _first(self, question: str, docs: Sequence[Doc] | None, searched: _Searched, k: int) -> dict[int, float]:
+        """Scores of the base, by place."""
+        if docs is None and isinstance(self._base, _ByPlace):
+            return dict(self._base.places(question, k))
+        return {searched.place(one.doc.id): one.score for one in self._base.search(question, docs, k)}
+
+
+@runtime_checkable
+class _ByPlace(Protocol):
+    """A retriever that gives places in its corpus sooner than documents."""
+
+    def places(self, question: str, k: int) -> Sequence[tuple[int, float]]: ...
+
 
 class _Searched(NamedTuple):
     """Documents with their links; places are those in `docs`."""
 
     docs: Sequence[Doc]
     links: LinkIndex
-    rank: Sequence[int] | NDArray[Any]
+    rank: Sequence[int]
     """[n] place of each in the order of ids."""
     place: Callable[[str], int]
     """Of an id."""

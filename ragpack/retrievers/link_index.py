@@ -41,6 +41,9 @@ SETTINGS: dict[str, Value] = {"common": COMMON, "stem": STEM}
 _KEPT = 100_000
 """Numbers of names that are remembered between questions."""
 
+_FEW = 2000
+"""So many numbers are sooner put into a set than searched some hundred times."""
+
 T = TypeVar("T")
 
 
@@ -148,6 +151,8 @@ class _Runs:
         return found
 
     def sorted(self, at: int) -> Container[int]:
+        if self.size(at) <= _FEW:
+            return frozenset(self(at))
         values: Any = self._columns[0][self._ends[at] : self._ends[at + 1]]
         return _Sorted(memoryview(values))
 
