@@ -28,7 +28,10 @@ HEAVY = {
 FAMILIES = {
     "candidates": (CANDIDATES, {"lexical", "problem", "snippet"}),
     "packers": (PACKERS, {"objective", "selection"}),
-    "retrievers": (RETRIEVERS, {"base", "corpus", "links", "names"}),
+    "retrievers": (
+        RETRIEVERS,
+        {"base", "corpus", "index", "link_index", "links", "mapped", "names", "opening", "postings"},
+    ),
     "readers": (READERS, {"base", "prompt"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
