@@ -106,6 +106,8 @@ class Retrieve:
     """Hits asked for."""
     index: str
     """`pool`, or the fingerprint of the corpus."""
+    settings: Raw | None = None
+    """All that decides a corpus's index and the words of a question, defaults too; absent for pools."""
     key: str | None = None
     """Content key: equal keys, equal hits."""
 

@@ -6,7 +6,7 @@ both to the same numbers. Tokens are `text.words`: numbers, single letters and C
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ragpack.candidates.lexical import bm25
 from ragpack.errors import Missing, UsageError, did_you_mean
 from ragpack.records import Doc
+from ragpack.registry import Value
 from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import Corpus, ranks_of
 from ragpack.retrievers.index import Manifest, open_index
@@ -34,10 +35,13 @@ class Bm25:
     """Ranks documents by BM25 against the question's words, stop words left out."""
 
     def __init__(
-        self, docs: Sequence[Doc], postings: Postings | None, variant: Variant, stem: Stem | None, stop: bool
-    ) -> None:
+        self, docs: Sequence[Doc], postings: Postings | None, variant: Variant, stem: Stem | None, stop: bool,
+        settings: Mapping[str, Value] | None = None,
+    ) -> None:  # fmt: skip
         self.version = None if postings is None else VERSION
         """Part of the content key: other scores get another number. Those of pools have kept theirs."""
+        self.settings = settings
+        """For the record, where there is an index."""
         self._docs, self._postings = docs, postings
         self._variant, self._stem, self._stop = variant, stem, stop
 
@@ -89,8 +93,9 @@ def open_retriever(
     variant, stem = Variant(method, k1, b), _stemmer(stemmer)
     if corpus is None:
         return Bm25((), None, variant, stem, stop)
-    settings = {"method": method, "k1": float(k1), "b": float(b), "stemmer": stemmer, "shard_size": shard_size,
-                "tokens": "unicode", "stop_words": "kept"}  # fmt: skip
+    known: dict[str, Value] = {"method": method, "k1": float(k1), "b": float(b), "stemmer": stemmer}
+    # Stop words stand in the index: only questions do without them.
+    settings = {**known, "shard_size": shard_size, "tokens": "unicode", "stop_words": "kept"}
     manifest = Manifest("bm25", VERSION, corpus.fingerprint, len(corpus.docs), settings)
 
     def make(folder: Path) -> None:
@@ -99,7 +104,8 @@ def open_retriever(
         build(map(_tokens, corpus.docs), folder, variant, shard_size, stem)
 
     folder = open_index(index, manifest, make, say)
-    return Bm25(corpus.docs, Postings(folder, ranks_of(corpus.docs)), variant, stem, stop)
+    postings = Postings(folder, ranks_of(corpus.docs))
+    return Bm25(corpus.docs, postings, variant, stem, stop, {**known, "stop": stop})
 
 
 class Needs(NamedTuple):

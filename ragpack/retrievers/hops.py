@@ -59,6 +59,8 @@ class Hops:
     ) -> None:
         self.version = 2 if corpus else 1
         """Part of the content key: other links or scores get another number."""
+        self.settings = getattr(base, "settings", None)
+        """Those of the base."""
         self._base, self._n, self._beam, self._weights = base, n, beam, weights
         self._corpus = None
         if corpus and links:

@@ -75,6 +75,8 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     ready = _PREPARED.pop(params) if params in _PREPARED else _open(params, _untold, notes.setdefault)
     spec, corpus, retriever = ready
     index = corpus.fingerprint if corpus else "pool"
+    known = getattr(retriever, "settings", None)
+    settings = {"settings": known} if known else {}
     # A retriever that has a version counts it up when it finds otherwise; keys of the others stay as they are.
     version = getattr(retriever, "version", None)
 
@@ -85,7 +87,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
         pool = None if corpus is not None else _each_once(record.docs or [])
         found = retriever.search(record.question, pool, params.k)
         hits = [_hit(rank, one) for rank, one in enumerate(found, 1)]
-        return [{"hits": hits, "retrieve": {"retriever": str(spec), "k": params.k, "index": index}}]
+        return [{"hits": hits, "retrieve": {"retriever": str(spec), "k": params.k, "index": index, **settings}}]
 
     return Stage(
         name="retrieve",
