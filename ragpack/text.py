@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
 from ragpack.errors import DataError, Missing
 
@@ -12,6 +14,10 @@ _WORD = re.compile(r"\w+")
 # Scripts without blanks between words: each character is a term, or a whole clause would be one.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _ASCII = re.compile(r"[0-9a-z_]+")
+_PLAIN = bytes(
+    ord(chr(one).lower()) if chr(one).isascii() and (chr(one).isalnum() or chr(one) == "_") else 32
+    for one in range(256)
+)
 
 # Function words, auxiliaries and question words: they say what kind of thing is asked, not which one.
 STOP_WORDS = frozenset(
@@ -36,6 +42,42 @@ def words(text: str) -> list[str]:
     if _UNSPACED.search(text):
         text = _UNSPACED.sub(r" \g<0> ", text)
     return _WORD.findall(text)
+
+
+class Counted(NamedTuple):
+    """Some words of a text."""
+
+    length: int
+    """How many words it has, all of them."""
+    times: list[int]
+    """How often each word that was asked for stands in it."""
+
+
+def count_words(text: str, wanted: tuple[str, ...]) -> Counted:
+    """The same as counting in `words(text)`, several times as fast for a few words and plain text.
+
+    >>> count_words("The X-15, the X-1", ("x", "15", "tern"))
+    Counted(length=6, times=[2, 1, 0])
+    """
+    if not text.isascii():
+        found = words(text)
+        return Counted(len(found), [found.count(word) for word in wanted])
+    # Signs become blanks and letters small in one step, on bytes; most words that are asked for are not there at all.
+    pieces = text.encode().translate(_PLAIN).split()
+    asked = _asked(wanted)
+    present = asked.all.intersection(pieces)
+    return Counted(len(pieces), [pieces.count(one) if one in present else 0 for one in asked.each])
+
+
+class _Asked(NamedTuple):
+    each: list[bytes]
+    all: frozenset[bytes]
+
+
+@lru_cache(maxsize=4)
+def _asked(wanted: tuple[str, ...]) -> _Asked:
+    each = [word.encode() for word in wanted]
+    return _Asked(each, frozenset(each))
 
 
 def content_terms(text: str) -> list[str]:

@@ -168,8 +168,8 @@ def pools(count: int) -> None:
         def theirs(asked: list[str] = asked, owned: list[list[Doc]] = owned) -> None:
             for text, pool in zip(asked, owned, strict=True):
                 index = bm25s.BM25(method="lucene")
-                index.index([words(doc.text) for doc in pool], show_progress=False)
-                index.retrieve([words(text)], k=5, show_progress=False)
+                index.index(bm25s.tokenize([doc.text for doc in pool], show_progress=False), show_progress=False)
+                index.retrieve(bm25s.tokenize(text, show_progress=False), k=5, show_progress=False)
 
         a, b, ratio = paired(5, ours, theirs)
         row(f"a question's own {size} documents / a bm25s index for each", a / count, b / count, ratio, ">= 20")

@@ -85,6 +85,34 @@ def bm25(
     return scores
 
 
+def bm25_counts(
+    repeats: Sequence[int], times: Sequence[Sequence[int]], lengths: Sequence[int], *, k1: float = 1.5, b: float = 0.75
+) -> list[float]:
+    """The same score in the Lucene variant, to the last bit, from counts: of a few texts, and sooner than by arrays.
+
+    `repeats`: how often the query has each of its terms; `times`: [n][terms], in each text; `lengths`: [n].
+
+    >>> [round(score, 4) for score in bm25_counts([1], [[1], [0]], [2, 2])]  # as above
+    [0.2773, 0.0]
+    """
+    n = len(lengths)
+    total = sum(lengths)
+    df = [sum(map(bool, column)) for column in zip(*times, strict=True)]
+    if not total or not any(df):
+        return [0.0] * n
+    # numpy's logarithm: Python's differs in the last bit.
+    weights = (idf(np.array(df, dtype=np.float64), n) * np.array(repeats, dtype=np.float64)).tolist()
+    mean, tiny = total / n, float(np.finfo(np.float64).tiny)
+    scores = []
+    for row, length in zip(times, lengths, strict=True):
+        score, norm = 0.0, max(k1 * (1.0 - b + b * length / mean), tiny)
+        for weight, tf in zip(weights, row, strict=True):
+            if tf:
+                score += weight * (tf / (tf + norm))
+        scores.append(score)
+    return scores
+
+
 def tfidf(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """[n, v] tf-idf of each text, scaled to length 1, so that a product of two rows is their cosine.
 

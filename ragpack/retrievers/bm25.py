@@ -6,14 +6,13 @@ both to the same numbers. Tokens are `text.words`: numbers, single letters and C
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ragpack.candidates.lexical import bm25
+from ragpack.candidates.lexical import bm25, bm25_counts
 from ragpack.errors import Missing, UsageError, did_you_mean
 from ragpack.records import Doc
 from ragpack.registry import Value
@@ -21,7 +20,7 @@ from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import Corpus, ranks_of
 from ragpack.retrievers.index import Manifest, open_index
 from ragpack.retrievers.postings import VERSION, Postings, Scored, Variant, build
-from ragpack.text import STOP_WORDS, words
+from ragpack.text import STOP_WORDS, count_words, words
 
 SHARD = 1_000_000
 """Passages that are laid out in memory at once."""
@@ -29,6 +28,7 @@ _TOLD = 100_000
 """The needs of an index of fewer passages are not worth a sentence."""
 
 Stem = Callable[[str], str]
+_id, _score = attrgetter("id"), attrgetter("score")
 
 
 class Bm25:
@@ -52,11 +52,24 @@ class Bm25:
             return [Found(self._docs[one.place], one.score) for one in self.places(question, k)]
         query = self._query(question)
         # Subtle: sums over a pool run in the order of its ids, or the last bit of a score could follow the pool's.
-        pool = sorted(docs, key=lambda doc: doc.id)
+        pool = sorted(docs, key=_id)
+        found = [Found(doc, score) for doc, score in zip(pool, self._scores(query, pool), strict=True) if score > 0]
+        found.sort(key=_score, reverse=True)  # stable: ties stay in the order of ids
+        return found[:k]
+
+    def _scores(self, query: list[str], pool: Sequence[Doc]) -> list[float]:
+        k1, b = self._variant.k1, self._variant.b
+        if self._stem is None and self._variant.method == "lucene":
+            repeats = Counter(query)
+            wanted = tuple(repeats)
+            counted = [count_words(f"{doc.title or ''} {doc.text}", wanted) for doc in pool]
+            lengths, times = [one.length for one in counted], [one.times for one in counted]
+            return bm25_counts(list(repeats.values()), times, lengths, k1=k1, b=b)
         texts = [_tokens(doc) for doc in pool]
         if self._stem:
             texts = [list(map(self._stem, text)) for text in texts]
-        return _best(pool, bm25(query, texts, k1=self._variant.k1, b=self._variant.b, method=self._variant.method), k)
+        scores: list[float] = bm25(query, texts, k1=k1, b=b, method=self._variant.method).tolist()
+        return scores
 
     def places(self, question: str, k: int) -> list[Scored]:
         """The same over the corpus, without the documents: `hops` looks at few of the many that it asks for."""
@@ -131,8 +144,9 @@ class Needs(NamedTuple):
 def needs_of(docs: Sequence[Doc], shard_size: int) -> Needs:
     """An estimate from a thousand documents, evenly spread.
 
-    A posting (word, document) takes 12 bytes in the blocks and 8 in the index, in memory twice that while one shard is
-    laid out. The words are extrapolated by Heaps' law with exponent 0.6; one takes some 200 bytes in the dictionary.
+    A posting (word, document) takes 12 bytes in the blocks and 8 in the index, of which one shard is in memory.
+    The words are extrapolated by Heaps' law with exponent 0.6; one takes some 250 bytes in the dictionary. A passage
+    has 100 bytes of id and places.
     """
     step = max(1, len(docs) // 1000)
     texts = [_tokens(docs[at]) for at in range(0, len(docs), step)]
@@ -141,7 +155,8 @@ def needs_of(docs: Sequence[Doc], shard_size: int) -> Needs:
     vocabulary = len({word for text in texts for word in text}) * grown
     shards = -(-len(docs) // shard_size)
     names = vocabulary * 20 * min(shards, shards**0.4 * 1.5)
-    memory = 150e6 + 28 * len(docs) + postings / len(docs) * min(len(docs), shard_size) * 16 + vocabulary * 400
+    laid_out = postings / len(docs) * min(len(docs), shard_size)
+    memory = 150e6 + 100 * len(docs) + laid_out * 10 + vocabulary * 250
     disk = postings * 8 + names
     return Needs(len(docs), shards, memory, disk, disk + postings * 12)
 
@@ -166,15 +181,3 @@ def _stemmer(name: str) -> Stem | None:
 
 def _tokens(doc: Doc) -> list[str]:
     return words(f"{doc.title or ''} {doc.text}")
-
-
-def _best(docs: Sequence[Doc], scores: NDArray[np.floating[Any]], k: int) -> list[Found]:
-    """The k best of those above 0, by (score, id)."""
-    candidates = np.flatnonzero(scores > 0)
-    if len(candidates) > k:
-        # All that tie with the k-th stay in, and the id decides among them.
-        worst = np.partition(scores[candidates], -k)[-k]
-        candidates = candidates[scores[candidates] >= worst]
-    found = [Found(docs[at], float(scores[at])) for at in candidates.tolist()]
-    found.sort(key=lambda one: (-one.score, one.doc.id))
-    return found[:k]

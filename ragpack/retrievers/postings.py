@@ -25,6 +25,7 @@ from ragpack.retrievers.mapped import Strings, mapped, write_strings
 VERSION = 1
 """Counted up when words, weights or files are others."""
 _BLOCK = 4096
+_GROUP = 64
 
 
 class Variant(NamedTuple):
@@ -204,6 +205,17 @@ def _lay_out(
     write_strings(folder, "words", words)
 
 
+def _at_least(scores: NDArray[np.float32], k: int) -> np.float32:
+    """A number above 0 that the k-th best score reaches, if k are above 0: the k-th best of the maxima of groups."""
+    # Sorting out all that share a word with the question would take as long as adding the scores up.
+    groups = len(scores) // _GROUP
+    if groups > k:
+        best = np.partition(scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0), -k)[-k]
+        if best > 0:
+            return np.float32(best)
+    return np.finfo(np.float32).tiny
+
+
 class _Shard:
     """A part of the corpus, mapped."""
 
@@ -231,7 +243,7 @@ class _Shard:
                 start, end = self._indptr[word], self._indptr[word + 1]
                 # A document comes once in a word's list: plain indexing adds right, and faster than np.add.at.
                 scores[self._indices[start:end]] += self._data[start:end]
-        places = np.flatnonzero(scores)
+        places = np.flatnonzero(scores >= _at_least(scores, k))
         found = scores[places]
         if len(found) > k:
             kept = found >= np.partition(found, -k)[-k]
