@@ -73,6 +73,12 @@ bench-selection: _core
     @"{{cache}}/peers/bin/python" -c "import submodlib, apricot, langchain_core, llama_index.core" 2>/dev/null || "{{cache}}/peers/bin/python" -m pip install -q --disable-pip-version-check submodlib-py apricot-select langchain-core llama-index-core
     {{python}} docs/bench/selection.py --peers "{{cache}}/peers/bin/python" --growth
 
+# lexical retrieval beside bm25s and rank_bm25, which gets an environment of its own; `scale` measures a large corpus
+bench-retrieval *args: _core
+    @test -x "{{cache}}/peers/bin/python" || python3 -m venv "{{cache}}/peers"
+    @"{{cache}}/peers/bin/python" -c "import rank_bm25" 2>/dev/null || "{{cache}}/peers/bin/python" -m pip install -q --disable-pip-version-check rank_bm25
+    {{python}} docs/bench/retrieval.py --peers "{{cache}}/peers/bin/python" {{args}}
+
 # the wheel in an environment of its own, without extras
 smoke: _test-tools
     {{python}} -m pytest tests/contract/test_wheel.py
@@ -84,4 +90,4 @@ _core: _venv
     @{{python}} -c "import ragpack, bm25s, orjson, msgspec, sentencex, typer, tokenizers" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e .
 
 _test-tools: _core
-    @{{python}} -c "import pytest, hypothesis, ruff, mypy, importlinter, ir_measures, openai, ray, zstandard, build, hatchling, matplotlib, playwright" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e '.[test]'
+    @{{python}} -c "import pytest, hypothesis, ruff, mypy, importlinter, ir_measures, openai, ray, zstandard, Stemmer, build, hatchling, matplotlib, playwright" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e '.[test]'

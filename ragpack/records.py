@@ -119,6 +119,8 @@ class Retrieve:
     """Requests to the reader for this question; one that gave no thought is counted."""
     tokens: Usage | None = None
     """Tokens of these calls together."""
+    settings: Raw | None = None
+    """All that decides a corpus's index and the words of a question, defaults too; absent for pools."""
     key: str | None = None
     """Content key: equal keys, equal hits."""
 

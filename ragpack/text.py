@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
 from ragpack.errors import DataError, Missing
 
@@ -12,6 +14,11 @@ _WORD = re.compile(r"\w+")
 # Scripts without blanks between words: each character is a term, or a whole clause would be one.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _ASCII = re.compile(r"[0-9a-z_]+")
+_OTHER = re.compile(r"[^\x00-\x7f]")
+_PLAIN = bytes(
+    one if one > 127 else ord(chr(one).lower()) if chr(one).isalnum() or one == ord("_") else 32 for one in range(256)
+)
+"""Byte → what it is in a word, or a blank; bytes above 127 are parts of letters."""
 
 # Function words, auxiliaries and question words: they say what kind of thing is asked, not which one.
 STOP_WORDS = frozenset(
@@ -36,6 +43,49 @@ def words(text: str) -> list[str]:
     if _UNSPACED.search(text):
         text = _UNSPACED.sub(r" \g<0> ", text)
     return _WORD.findall(text)
+
+
+class Counted(NamedTuple):
+    """Some words of a text."""
+
+    length: int
+    """How many words it has, all of them."""
+    times: list[int]
+    """How often each word that was asked for stands in it."""
+
+
+def count_words(text: str, wanted: tuple[str, ...]) -> Counted:
+    """The same as counting in `words(text)`, several times as fast for a few words and plain text.
+
+    >>> count_words("The X-15, the X-1", ("x", "15", "tern"))
+    Counted(length=6, times=[2, 1, 0])
+    """
+    if not text.isascii():
+        text = text.lower()
+        for one in set(_OTHER.findall(text)):
+            if _UNSPACED.match(one):
+                found = words(text)
+                return Counted(len(found), [found.count(word) for word in wanted])
+            if not one.isalnum():
+                text = text.replace(one, " ")
+    # Signs become blanks and letters small in one step, on bytes; most words that are asked for are not there at all.
+    pieces = text.encode("utf-8", "surrogatepass").translate(_PLAIN).split()
+    asked = _asked(wanted)
+    times = [0] * len(wanted)
+    for one in asked.all.intersection(pieces):
+        times[asked.places[one]] = pieces.count(one)
+    return Counted(len(pieces), times)
+
+
+class _Asked(NamedTuple):
+    all: frozenset[bytes]
+    places: dict[bytes, int]
+
+
+@lru_cache(maxsize=4)
+def _asked(wanted: tuple[str, ...]) -> _Asked:
+    places = {word.encode("utf-8", "surrogatepass"): at for at, word in enumerate(wanted)}
+    return _Asked(frozenset(places), places)
 
 
 def content_terms(text: str) -> list[str]:

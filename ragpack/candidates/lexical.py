@@ -11,15 +11,53 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
+METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
+"""Variants of BM25, under the names of bm25s."""
+DELTA = 0.5
+"""What a present term has more than an absent one in bm25l and bm25+, at least."""
+
+
+def idf(df: Floats, n: int, method: str = "lucene") -> Floats:
+    """Weight of terms that df of n texts hold, df above 0 (Kamphuis et al., ECIR 2020, table 1).
+
+    In `robertson` a term that more than half of the texts hold has no weight: it would be negative.
+    """
+    if method == "lucene":
+        return np.log(1.0 + (n - df + 0.5) / (df + 0.5))
+    if method == "robertson":
+        return np.log(np.maximum((n - df + 0.5) / (df + 0.5), 1.0))
+    if method == "atire":
+        return np.log(n / df)
+    return np.log((n + 1) / (df + 0.5 if method == "bm25l" else df))
+
+
+def saturation(tf: Floats, norm: Floats, k1: float, method: str = "lucene") -> Floats:
+    """What tf occurrences of a term count in a text whose norm is 1 - b + b * length / average length (same table).
+
+    Above 0 at tf = 0 in `bm25l` and `bm25+`.
+    """
+    # Subtle: max guards 0 / 0 for an empty text with b=1; with tf = 0 the score is 0 whatever stands below.
+    if method in ("lucene", "robertson"):
+        return tf / (tf + np.maximum(k1 * norm, np.finfo(np.float64).tiny))
+    if method == "bm25l":
+        shifted = tf / np.maximum(norm, np.finfo(np.float64).tiny) + DELTA
+        return (k1 + 1.0) * shifted / (k1 + shifted)
+    plain = tf * (k1 + 1.0) / (tf + np.maximum(k1 * norm, np.finfo(np.float64).tiny))
+    return plain + DELTA if method == "bm25+" else plain
+
 
 def bm25(
-    query_terms: Sequence[str], texts: Sequence[Sequence[str]], *, k1: float = 1.5, b: float = 0.75
-) -> NDArray[np.float64]:
-    """[n] BM25 score of each text: the Lucene variant (Kamphuis et al., ECIR 2020), the default of bm25s.
+    query_terms: Sequence[str], texts: Sequence[Sequence[str]], *, k1: float = 1.5, b: float = 0.75,
+    method: str = "lucene",
+) -> Floats:  # fmt: skip
+    """[n] BM25 score of each text, by default in the Lucene variant (Kamphuis et al., ECIR 2020), as in bm25s.
 
     Sum over the tokens of the query, a repeated token as often as it is repeated, of
         ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / average length)).
-    There is no factor (k1 + 1): it would scale every score alike.
+    There is no factor (k1 + 1): it would scale every score alike. A text without any of the tokens has 0, in every
+    variant.
 
     >>> bm25(["a"], [["a", "b"], ["c", "b"]]).round(4).tolist()  # ln(1 + 1.5 / 1.5) * 1 / (1 + 1.5)
     [0.2773, 0.0]
@@ -35,12 +73,43 @@ def bm25(
             if token in row:
                 tf[row[token], j] += 1.0
     df = (tf > 0).sum(axis=1)
-    idf = np.log(1.0 + (len(texts) - df + 0.5) / (df + 0.5))
-    weight = idf * np.fromiter(repeats.values(), dtype=np.float64)
-    # Subtle: max guards 0 / 0 for an empty text with b=1; with tf = 0 the score is 0 whatever stands below.
-    norm = np.maximum(k1 * (1.0 - b + b * lengths / lengths.mean()), np.finfo(np.float64).tiny)
+    known = df > 0
+    weight = np.zeros(len(row))
+    weight[known] = idf(df[known].astype(np.float64), len(texts), method)
+    weight *= np.fromiter(repeats.values(), dtype=np.float64)
+    norm = 1.0 - b + b * lengths / lengths.mean()
     # A sum down the rows, not a matrix product: equal texts then get equal bits, wherever they stand.
-    scores: NDArray[np.float64] = (weight[:, None] * (tf / (tf + norm))).sum(axis=0)
+    scores: Floats = (weight[:, None] * saturation(tf, norm, k1, method)).sum(axis=0)
+    if method in ("bm25l", "bm25+"):
+        scores[~(tf > 0).any(axis=0)] = 0.0
+    return scores
+
+
+def bm25_counts(
+    repeats: Sequence[int], times: Sequence[Sequence[int]], lengths: Sequence[int], *, k1: float = 1.5, b: float = 0.75
+) -> list[float]:
+    """The same score in the Lucene variant, to the last bit, from counts: of a few texts, and sooner than by arrays.
+
+    `repeats`: how often the query has each of its terms; `times`: [n][terms], in each text; `lengths`: [n].
+
+    >>> [round(score, 4) for score in bm25_counts([1], [[1], [0]], [2, 2])]  # as above
+    [0.2773, 0.0]
+    """
+    n = len(lengths)
+    total = sum(lengths)
+    df = [sum(map(bool, column)) for column in zip(*times, strict=True)]
+    if not total or not any(df):
+        return [0.0] * n
+    # numpy's logarithm: Python's differs in the last bit.
+    weights = (idf(np.array(df, dtype=np.float64), n) * np.array(repeats, dtype=np.float64)).tolist()
+    mean, tiny = total / n, float(np.finfo(np.float64).tiny)
+    scores = []
+    for row, length in zip(times, lengths, strict=True):
+        score, norm = 0.0, max(k1 * (1.0 - b + b * length / mean), tiny)
+        for weight, tf in zip(weights, row, strict=True):
+            if tf:
+                score += weight * (tf / (tf + norm))
+        scores.append(score)
     return scores
 
 

@@ -24,6 +24,20 @@ def retrieve(
         str | None,
         typer.Option("--corpus", metavar="FILE", help="Search these ragpack.doc/1; else each question's own docs."),
     ] = None,
+    index: Annotated[
+        str | None,
+        typer.Option("--index", metavar="DIR", help="Keep the corpus's index here; built when absent or stale."),
+    ] = None,
+    duplicates: Annotated[
+        str,
+        typer.Option(
+            "--duplicates", metavar="refuse|first|last", help="Documents of one id in the corpus: refuse, or keep one."
+        ),
+    ] = "refuse",
+    shard_size: Annotated[
+        int,
+        typer.Option("--shard-size", metavar="N", min=1, help="Passages indexed at once: less memory, the same hits."),
+    ] = 1_000_000,
     retriever: Annotated[
         str, typer.Option("--retriever", metavar="SPEC", help="name:key=value,…; `ragpack list retrievers`.")
     ] = "bm25",
@@ -41,10 +55,13 @@ def retrieve(
     """
     from ragpack.flow.run import Flow, run_stage
     from ragpack.stages.interleave import ReaderParams
-    from ragpack.stages.retrieve import RetrieveParams, open_retrieve
+    from ragpack.stages.retrieve import RetrieveParams, open_retrieve, prepare
 
     assert isinstance(flow, Flow)
-    params = RetrieveParams(k=k, retriever=retriever, corpus=corpus)
+    params = RetrieveParams(
+        k=k, retriever=retriever, corpus=corpus, index=index, duplicates=duplicates, shard_size=shard_size,
+        skip=flow.on_error == "skip",
+    )  # fmt: skip
     shown = params
     if isinstance(reader, Chosen):
         if reader.name == "vllm" and (flow.jobs > 1 or flow.engine not in (None, "serial")):
@@ -55,4 +72,5 @@ def retrieve(
         shown = replace(params, reader=ReaderParams(reader.name, reader.model, tokenizer, reader.shown))
     elif tokenizer:
         raise UsageError("--tokenizer counts what a reader is shown, and none is named")
-    return run_stage("retrieve", open_retrieve, params, flow, {"params": shown}, fields=("hits", "retrieve"))
+    about = {"params": shown}
+    return run_stage("retrieve", open_retrieve, params, flow, about, fields=("hits", "retrieve"), prepare=prepare)

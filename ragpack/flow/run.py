@@ -199,17 +199,22 @@ class Run:
 
 def run_stage(
     name: str, open_stage: Callable[[Any], Stage], params: object, flow: Flow, about: Mapping[str, Any],
-    fields: tuple[str, ...] = (),
+    fields: tuple[str, ...] = (), prepare: Callable[[Any, Fail, Callable[[str], None]], Any] | None = None,
 ) -> Exit:  # fmt: skip
     """Map every record through a stage. `params` is picklable, and so is `open_stage`: workers open their own.
-    `fields` are those that the stage adds, where that is more than its own object."""
+    `fields` are those that the stage adds, where that is more than its own object. `prepare(params, fail, say)` does in
+    this process what workers share, and gives the parameters that they get."""
     check_inputs(flow.files)
     run = Run(name, flow)
     run.about = dict(about)
     run.resumable = True
     engine = ENGINES[flow.engine or ("processes" if flow.jobs > 1 else "serial")]
 
+    def fail(source: str, number: int, error: DataError, identity: object) -> None:
+        run.fail(source, number, failed_of(error, {"id": identity}))
+
     def body(sink: Sink) -> None:
+        prepared = prepare(params, fail, run.say) if prepare else params
         with ExitStack() as stack:
             shelf: Shelf | None = None
             if flow.resume:
@@ -217,7 +222,7 @@ def run_stage(
                 shelf = stack.enter_context(shelf_of(sink.target, sink.part, name, fields or (name,)))
                 sink.restart()
             source = _Lines(lines(flow.files))
-            results = engine(Plan(open_stage, params, shelf), flow.jobs, source, run.say)
+            results = engine(Plan(open_stage, prepared, shelf), flow.jobs, source, run.say)
             with contextlib.closing(results):  # type: ignore[type-var] # engines are generators
                 for done in results:
                     run.counts["in"] += 1

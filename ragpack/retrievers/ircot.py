@@ -6,14 +6,15 @@ there; search with that sentence; and so on. What all searches found is kept.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import Literal
 
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.records import Doc
-from ragpack.registry import load
 from ragpack.retrievers.base import Found, Retriever, Thought, Walked, Wanted
 from ragpack.retrievers.corpus import Corpus
+from ragpack.retrievers.opening import opened
 from ragpack.text import words
 
 
@@ -56,7 +57,9 @@ class Ircot:
 
 
 def open_retriever(
-    corpus: Corpus | None, *, base: str = "bm25", steps: int = 3, k: int = 4, count: Literal["all", "new"] = "all",
+    corpus: Corpus | None, index: Path | None = None,
+    say: Callable[[str], object] = lambda text: None,  # noqa: ARG005 # nobody listens
+    shard_size: int = 1_000_000, *, base: str = "bm25", steps: int = 3, k: int = 4, count: Literal["all", "new"] = "all",
     max_tokens: int = 64, budget: int = 1024,
 ) -> Ircot:  # fmt: skip
     """Asks the reader for a thought between searches, and searches with it (IRCoT); needs --model.
@@ -73,4 +76,6 @@ def open_retriever(
     for name, value in {"steps": steps, "k": k, "max_tokens": max_tokens, "budget": budget}.items():
         if value < 1:
             raise UsageError(f"ircot: {name}={value} is less than 1")
-    return Ircot(load(RETRIEVERS, base)(corpus), steps, k, count == "new", max_tokens, budget)
+    return Ircot(
+        opened(base, corpus, index, say, {}, shard_size=shard_size), steps, k, count == "new", max_tokens, budget
+    )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ragpack.errors import DataError, UsageError
+from ragpack.errors import DataError, UsageError, did_you_mean
 from ragpack.records import Doc, Hits, Question, Raw
-from ragpack.registry import Parameter, arguments_of, load, parameters_of, parse_spec
+from ragpack.registry import Parameter, Spec, load, parameters_of, parse_spec
 from ragpack.retrievers import ASKING, RETRIEVERS
 from ragpack.retrievers.base import Found
-from ragpack.retrievers.corpus import read_corpus
+from ragpack.retrievers.corpus import DUPLICATES, Corpus, Fail, read_corpus
+from ragpack.retrievers.opening import opened
 from ragpack.stage import Payload, Stage, each
 from ragpack.stages.interleave import ReaderParams, Walk, open_thinker
 
@@ -28,6 +31,28 @@ class RetrieveParams:
     """A file of `ragpack.doc/1`; None: each question's own `docs`."""
     reader: ReaderParams | None = None
     """Whom a retriever asks that asks a reader."""
+    index: str | None = None
+    """Folder where what is built of the corpus stays; None: built for this run."""
+    duplicates: str = "refuse"
+    """What becomes of documents of one id: `refuse`, or the `first` or the `last` one counts."""
+    shard_size: int = 1_000_000
+    """Passages of the corpus that are laid out at once; changes no hit."""
+    skip: bool = False
+    """Pass over bad lines of the corpus."""
+
+
+class _Opened(NamedTuple):
+    """A retriever with what it searches."""
+
+    spec: Spec
+    corpus: Corpus | None
+    retriever: Any
+    """A `Retriever`, or an `Asking` one."""
+
+
+_PREPARED: dict[RetrieveParams, _Opened] = {}
+"""Opened by `prepare`, for the stage in the same process."""
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def options_of(name: str) -> dict[str, Parameter]:
@@ -35,20 +60,27 @@ def options_of(name: str) -> dict[str, Parameter]:
     return parameters_of(load(RETRIEVERS, name))
 
 
+def prepare(params: RetrieveParams, fail: Fail, say: Callable[[str], None]) -> RetrieveParams:
+    """Read the corpus and build the index once, for all workers: parameters that name the folder where it is.
+
+    `fail` is told of each bad line that is passed over, `say` of what a user should know. Without `params.index` the
+    folder is a temporary one, which goes when this process ends.
+    """
+    if params.corpus and not params.index:
+        _FOLDERS.append(tempfile.TemporaryDirectory(prefix="ragpack-index-"))
+        params = replace(params, index=_FOLDERS[-1].name)
+    _PREPARED[params] = _open(params, fail, say)
+    return params
+
+
 def open_retrieve(params: RetrieveParams) -> Stage:
-    """Open the stage: read the corpus, build the index."""
-    if params.k < 1:
-        raise UsageError(f"-k: {params.k} is less than 1")
-    if params.corpus == "-":
-        raise UsageError(
-            "--corpus: name a file", "Standard input brings the questions, and each worker reads the corpus."
-        )
-    spec = parse_spec(params.retriever, "retriever", RETRIEVERS, options_of)
-    _check_reader(spec.name, params.reader)
-    opener = load(RETRIEVERS, spec.name)
-    corpus = read_corpus(params.corpus) if params.corpus else None
-    retriever = opener(corpus, **arguments_of(opener, dict(spec.given)))
+    """Open the stage: read the corpus, build the index, or open what is there."""
+    notes: dict[str, None] = {}
+    ready = _PREPARED.pop(params) if params in _PREPARED else _open(params, _untold, notes.setdefault)
+    spec, corpus, retriever = ready
     index = corpus.fingerprint if corpus else "pool"
+    known = getattr(retriever, "settings", None)
+    settings = {"settings": known} if known else {}
     # A retriever that has a version counts it up when it finds otherwise; keys of the others stay as they are.
     version = getattr(retriever, "version", None)
 
@@ -59,7 +91,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
 
     def payload(found: Sequence[Found]) -> Payload:
         hits = [_hit(rank, one) for rank, one in enumerate(found, 1)]
-        return {"hits": hits, "retrieve": {"retriever": str(spec), "k": params.k, "index": index}}
+        return {"hits": hits, "retrieve": {"retriever": str(spec), "k": params.k, "index": index, **settings}}
 
     def retrieve(record: Question, cells: Sequence[int]) -> list[Payload]:
         del cells
@@ -81,6 +113,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
         fingerprints={"index": index} | ({"retriever": str(version)} if version is not None else {}),
         adds=("hits", "retrieve"),
         base=_base,
+        notes=lambda: list(notes),
     )
     if params.reader is None:
         return stage
@@ -102,6 +135,34 @@ def _check_reader(retriever: str, reader: ReaderParams | None) -> None:
         )
     if retriever not in ASKING and reader is not None:
         raise UsageError(f"--model, --base-url, --reader: {retriever} asks no reader", f"{', '.join(ASKING)} does.")
+
+
+def _untold(source: str, number: int, error: DataError, identity: object) -> None:
+    """Bad lines of a corpus are told once, by `prepare`."""
+
+
+def _open(params: RetrieveParams, fail: Fail, say: Callable[[str], object]) -> _Opened:
+    if params.k < 1:
+        raise UsageError(f"-k: {params.k} is less than 1")
+    if params.shard_size < 1:
+        raise UsageError(f"--shard-size: {params.shard_size} is less than 1")
+    if params.duplicates not in DUPLICATES:
+        raise UsageError(f"--duplicates {params.duplicates}. {did_you_mean(params.duplicates, DUPLICATES)}")
+    if params.corpus == "-":
+        raise UsageError(
+            "--corpus: name a file", "Standard input brings the questions, and each worker reads the corpus."
+        )
+    for name, given in (("--index", params.index), ("--duplicates", params.duplicates != "refuse")):
+        if given and not params.corpus:
+            raise UsageError(f"{name} needs --corpus FILE", "A question's own documents are scored without an index.")
+    spec = parse_spec(params.retriever, "retriever", RETRIEVERS, options_of)
+    _check_reader(spec.name, params.reader)
+    index = Path(params.index) if params.index else None
+    corpus = None
+    if params.corpus:
+        corpus = read_corpus(params.corpus, index, say, duplicates=params.duplicates, skip=params.skip, fail=fail)
+    retriever = opened(spec.name, corpus, index, say, dict(spec.given), shard_size=params.shard_size)
+    return _Opened(spec, corpus, retriever)
 
 
 def _projection(record: Question) -> object:

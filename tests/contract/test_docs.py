@@ -244,7 +244,8 @@ def test_retrievers_page_has_every_parameter_with_its_default() -> None:
     text = (DOCS / "retrievers.md").read_text(encoding="utf-8")
     for retriever in RETRIEVERS:
         for option in retrieve.options_of(retriever).values():
-            assert f"| `{option.name}` | `{option.default}` |" in text, f"{retriever}: {option.name}"
+            default = str(option.default).lower() if isinstance(option.default, bool) else option.default
+            assert f"| `{option.name}` | `{default}` |" in text, f"{retriever}: {option.name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -31,7 +31,10 @@ FAMILIES = {
         {"clues", "duplicates", "entities", "lexical", "problem", "quantities", "relations", "relevance", "snippet"},
     ),
     "packers": (PACKERS, {"bound", "costs", "exact", "greedy", "objective", "selection"}),
-    "retrievers": (RETRIEVERS, {"base", "corpus", "links", "names"}),
+    "retrievers": (
+        RETRIEVERS,
+        {"base", "corpus", "index", "link_index", "links", "mapped", "names", "opening", "postings"},
+    ),
     "readers": (READERS, {"base", "chat", "prompt"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),

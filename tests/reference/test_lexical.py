@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from ragpack.candidates.lexical import bm25, tfidf
+from ragpack.candidates.lexical import bm25, bm25_counts, tfidf
 
 
 def random_texts(seed: int, n: int) -> list[list[str]]:
@@ -28,6 +28,18 @@ def test_bm25_equals_bm25s(seed: int, k1: float, b: float) -> None:
     index.index(texts, show_progress=False)
     query = [*random.Random(-seed).choices([f"w{i}" for i in range(40)], k=5), "w0", "w0", "unknown"]
     assert np.allclose(bm25(query, texts, k1=k1, b=b), index.get_scores(query), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("k1", "b"), [(1.5, 0.75), (0.0, 0.4), (1.2, 1.0)])
+def test_bm25_from_counts_has_the_same_bits(seed: int, k1: float, b: float) -> None:
+    texts = random_texts(seed, n=1 + seed)
+    query = random.Random(seed).choices(["w0", "w1", "w4", "w9", "none"], k=6)
+    repeats = {term: query.count(term) for term in query}
+    times = [[text.count(term) for term in repeats] for text in texts]
+    found = bm25_counts(list(repeats.values()), times, [len(text) for text in texts], k1=k1, b=b)
+    assert found == bm25(query, texts, k1=k1, b=b).tolist()
+    assert bm25_counts([], [[] for _ in texts], [len(text) for text in texts]) == [0.0] * len(texts)
 
 
 def test_bm25_without_words_is_zero() -> None:

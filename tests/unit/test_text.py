@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragpack.errors import DataError
-from ragpack.text import STOP_WORDS, checked, content_terms, sentences, trim, words
+from ragpack.text import STOP_WORDS, checked, content_terms, count_words, sentences, trim, words
 
 
 @pytest.mark.parametrize(
@@ -99,3 +99,17 @@ def test_spans_outside(span):
 
 def test_spans_are_trimmed_and_empty_ones_left_out():
     assert checked(" a. ", [(0, 4), (2, 2), (3, 4)], "x") == [(1, 3)]
+
+
+@given(
+    st.text(
+        st.sampled_from("aAbZ_09 -'.,\n\téÉßİıΣς東京กÀ½²١\u00a0\u2028\u0301") | st.characters(codec="utf-8"),
+        max_size=40,
+    ),
+    st.lists(st.sampled_from(["a", "b", "ab", "é", "東", "0", "i̇", "_", "none"]), max_size=4, unique=True),
+)
+def test_counting_words_is_counting_in_words(text, more):
+    """All of its own words, and some others."""
+    found = words(text)
+    wanted = tuple(dict.fromkeys([*found, *more]))
+    assert count_words(text, wanted) == (len(found), [found.count(word) for word in wanted])
