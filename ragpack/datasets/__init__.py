@@ -3,8 +3,8 @@ in `detect`.
 
 A reader gives `Question` records one by one, or `Doc` records of a corpus, or `Hits` of another retriever, and calls
 `fail(source, number, error, id)` for an entry that it can't read; `number` is the line, or the place in a JSON list,
-from 1. Keyword-only parameters are options of the command: `gold`, a side file of gold documents; `questions`, `corpus`,
-`split`.
+from 1. Keyword-only parameters are options of the command: `gold`, a side file of gold documents; `questions`,
+`corpus`, `split`.
 """
 
 DATASETS: dict[str, str] = {

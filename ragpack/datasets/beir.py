@@ -72,12 +72,14 @@ def _folder(folder: str, fail: Fail, split: str | None) -> Iterator[Question]:
     gold: dict[str, list[str]] = {}
     for one in judgments(qrels):
         if one.question not in questions:
-            fail(one.source, one.number, DataError(f"no such query: '{one.question}'", f"It is not in {queries}."), None)
+            fail(
+                one.source, one.number, DataError(f"no such query: '{one.question}'", f"It is not in {queries}."), None
+            )
             continue
         known = gold.setdefault(one.question, [])
         if one.relevance > 0 and one.doc in missing:
-            fail(one.source, one.number, DataError(f"no such document: '{one.doc}'", f"It is not in {missing[one.doc]}."),
-                 one.question)  # fmt: skip
+            error = DataError(f"no such document: '{one.doc}'", f"It is not in {missing[one.doc]}.")
+            fail(one.source, one.number, error, one.question)
         elif one.relevance > 0 and one.doc not in known:
             known.append(one.doc)
     yield from (replace(one, gold=gold[one.id]) for one in questions.values() if one.id in gold)

@@ -30,7 +30,9 @@ _HEADING = re.compile(r"^#\s+(.+?)\s*#*$", re.MULTILINE)
 def read(path: str, fail: Fail) -> Iterator[Doc]:
     """The documents of a file, or of a folder."""
     if os.path.isdir(path):
-        beir = next((found for suffix in ("", ".gz", ".zst") if os.path.isfile(found := f"{path}/corpus.jsonl{suffix}")), "")
+        beir = next(
+            (found for suffix in ("", ".gz", ".zst") if os.path.isfile(found := f"{path}/corpus.jsonl{suffix}")), ""
+        )
         return _entries(beir, fail) if beir else _folder(path, fail)
     if path.lower().endswith(TEXTS):
         return _texts([(path, path)], fail)

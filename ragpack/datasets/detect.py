@@ -37,7 +37,7 @@ def detect(path: str) -> str:
     if name is None:
         keys = ", ".join(list(found)[:8])
         raise DataError(f"{path}: no known format has the keys {keys}",
-                        "`ragpack list formats` has all formats, docs/formats.md their layouts; --format forces one.")  # fmt: skip
+                        "See `ragpack list formats` and docs/formats.md; --format forces one.")  # fmt: skip
     return name
 
 
@@ -50,7 +50,7 @@ def _of_line(path: str, line: bytes) -> str:
         return "trec"
     if path.lower().endswith(TEXTS):
         return "corpus"
-    if parts[-1].lstrip("-").isdigit() and len(parts) == 4 or tuple(parts[:2]) == ("query-id", "corpus-id"):
+    if (parts[-1].lstrip("-").isdigit() and len(parts) == 4) or tuple(parts[:2]) == ("query-id", "corpus-id"):
         raise DataError(f"{path}: this is a file of qrels", "Give it as --gold FILE, beside the questions.")
     raise DataError(f"{path}: neither JSON nor a TREC run", "`ragpack list formats` has all formats.")
 
@@ -74,6 +74,12 @@ def _inner(entry: dict[str, Any], field: str) -> dict[str, Any]:
     """The first object of a list in a field."""
     found = entry.get(field)
     return found[0] if isinstance(found, list) and found and isinstance(found[0], dict) else {}
+
+
+def _first(entry: dict[str, Any]) -> dict[str, Any]:
+    """The first value of an object, where that is an object too."""
+    found = next(iter(entry.values()), None)
+    return found if isinstance(found, dict) else {}
 
 
 def _squad(entry: dict[str, Any]) -> str | None:
@@ -101,11 +107,11 @@ _RULES: tuple[tuple[str, Callable[[dict[str, Any]], bool]], ...] = (
     ("hotpotqa", lambda entry: _has("context", "supporting_facts")(entry) or _has("question_text", "contexts")(entry)),
     ("ambigqa", _has("question", "annotations")),
     ("expertqa", lambda entry: _has("example_id", "question", "answer")(entry)
-     or (isinstance(entry.get("answers"), dict) and any("claims" in one for one in entry["answers"].values()))),
+     or (isinstance(entry.get("answers"), dict) and "claims" in _first(entry["answers"]))),
     ("covidqa", lambda entry: _squad(entry) == "covidqa"),
     ("squad", lambda entry: _squad(entry) == "squad"),
     ("nq", nq.is_annotated),
-    ("dpr", lambda entry: "ctxs" in entry or "contexts" in next(iter(entry.values()), ())),
+    ("dpr", lambda entry: "ctxs" in entry or "contexts" in _first(entry)),
     ("flashrag", lambda entry: "question" in entry and ("golden_answers" in entry or "output" in entry)),
     ("flashrag", _is_cache),
     ("triviaqa", lambda entry: "QuestionId" in _inner(entry, "Data") or (

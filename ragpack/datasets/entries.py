@@ -29,8 +29,8 @@ class Entry(NamedTuple):
 
 
 def entries(path: str, fail: Fail) -> Iterator[Entry]:
-    """The objects of a file; what is no object goes to `fail`, and so does an empty file. What is not JSON Lines is read
-    at once."""
+    """The objects of a file; what is no object goes to `fail`, and so does an empty file. What is not JSON Lines is
+    read at once."""
     stream = lines([path])
     first = next((line for line in stream if line.data.strip()), None)
     if first is None:

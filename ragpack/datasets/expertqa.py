@@ -1,8 +1,8 @@
 """ExpertQA (Malaviya et al. 2024); each entry says which layout it is.
 
 - release: `question, answers {system: {answer_string, revised_answer_string, claims [{claim_string, evidence ["[n] url
-  <blank line> passage"], support, …}]}}, metadata`. The pool is the evidence that has a passage; a passage is gold where
-  an expert judged that it supports its claim, completely or in part. The answer is the expert's revision. The
+  <blank line> passage"], support, …}]}}, metadata`. The pool is the evidence that has a passage; a passage is gold
+  where an expert judged that it supports its claim, completely or in part. The answer is the expert's revision. The
   question's text is its id.
 - long-form: `example_id, context, question, answer`, without passages
 """

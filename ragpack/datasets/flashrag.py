@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ragpack.datasets import hotpotqa
-from ragpack.datasets.fields import each, free, id_of, number, string, texts
+from ragpack.datasets.fields import each, free, id_of, number, string, texts, whole
 from ragpack.datasets.gold import with_gold
 from ragpack.errors import DataError
 from ragpack.flow.run import Fail
@@ -47,6 +47,11 @@ def item_of(entry: dict[str, Any], group: str | None = None) -> Question | Hits:
         "question": question,
         "answers": texts(entry.get("golden_answers", []), "golden_answers"),
         "gold": texts(ours.get("gold", []), "metadata.ragpack.gold"),
+        "gold_sentences": [
+            (string(name, "metadata.ragpack.gold_sentences"), whole(index, "metadata.ragpack.gold_sentences"))
+            for name, index in ours.get("gold_sentences", [])
+        ]
+        or None,
         "group": group or ours.get("group"),
     }
     found = (free(entry.get("output")) or {}).get("retrieval_result")

@@ -71,7 +71,8 @@ def _bare(key: object) -> str:
 def _doc(name: str, text: str, sentences: list[str]) -> Doc:
     """A document with its sentences found in its text, blanks apart. Where one isn't there, the text is that of its
     sentences, so that their spans hold."""
-    spans, at = [], 0
+    spans: list[tuple[int, int]] = []
+    at = 0
     for sentence in sentences:
         found = _find(text, sentence, at)
         if found is None:

@@ -1,11 +1,11 @@
 """TREC runs: `question-id Q0 document-id rank score tag`, blanks or tabs between the columns.
 
-A run has ids alone. `--questions FILE` (`ragpack.question/1`) gives the questions with answers and gold; `--corpus FILE`
-(any layout of `import corpus`) the texts, without which `pack` can't read the hits. Without questions the id stands for
-the question.
+A run has ids alone. `--questions FILE` (`ragpack.question/1`) gives the questions with answers and gold; `--corpus
+FILE` (any layout of `import corpus`) the texts, without which `pack` can't read the hits. Without questions the id
+stands for the question.
 
-The score decides, as in trec_eval; among equal scores the rank, and then the id, descending. `export trec` writes a blank
-in an id as %20: it is read as a blank where the id as it stands is unknown.
+The score decides, as in trec_eval; among equal scores the rank, and then the id, descending. `export trec` writes a
+blank in an id as %20: it is read as a blank where the id as it stands is unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from ragpack.errors import DataError
 from ragpack.flow.run import Fail
 from ragpack.flow.streams import Line, check_inputs, lines
 from ragpack.records import Doc, Hit, Hits, Question, view
-
 
 
 class _Ranked(NamedTuple):
@@ -189,7 +188,7 @@ def _questions(path: str) -> dict[str, Question]:
 def _texts(path: str, wanted: set[str]) -> dict[str, Doc]:
     """The documents that a run names."""
 
-    def stop(source: str, place: int, error: DataError, identity: object) -> None:
+    def stop(source: str, place: int, error: DataError, _: object) -> None:
         raise DataError(f"--corpus {source}:{place}: {error.message}", error.hint)
 
     return {doc.id: doc for doc in corpora.read(path, stop) if doc.id in wanted}

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from imported import BARE, DPR, MUSIQUE, NQ, POPQA, RELEASE
 
 from ragpack.datasets import DATASETS
 from ragpack.datasets.emit import written
@@ -10,64 +11,6 @@ from ragpack.datasets.gold import read_gold
 from ragpack.errors import DataError, UsageError
 from ragpack.records import Doc, Hits, Question, view
 from ragpack.registry import load
-
-MUSIQUE = {
-    "id": "2hop__1_2",
-    "paragraphs": [
-        {"idx": 0, "title": "Lisk", "paragraph_text": "The Lisk is a river.", "is_supporting": False},
-        {"idx": 1, "title": "Lisk", "paragraph_text": "It ends in Ostra.", "is_supporting": True},
-        {"idx": 2, "title": "Ostra", "paragraph_text": "Ida Vale built Ostra.", "is_supporting": True},
-    ],
-    "question": "Who built the town where the Lisk ends?",
-    "question_decomposition": [{"id": 1, "question": "Lisk >> end"}, {"id": 2, "question": "who built #1"}],
-    "answer": "Ida Vale",
-    "answer_aliases": ["Vale", "Ida Vale"],
-    "answerable": True,
-}
-BARE = {
-    "id": "w1",
-    "question_type": "compositional",
-    "question": "Who built the town where the Lisk ends?",
-    "answer": "Ida Vale",
-    "evidence": [["Lisk", "mouth", "Ostra"], ["Ostra", "builder", "Ida Vale"]],
-}
-RELEASE = {
-    "_id": "w2",
-    "type": "bridge_comparison",
-    "question": "?",
-    "answer": "yes",
-    "context": [["Lisk", ["The Lisk is a river.", "It ends in Ostra.", ""]], ["Ostra", [" A town."]]],
-    "supporting_facts": [["Lisk", 1], ["Ostra", 0]],
-    "evidences": [["Lisk", "mouth", "Ostra"]],
-}
-NQ = {
-    "question": "who built ostra",
-    "answers": ["Ida Vale"],
-    "ctxs": [
-        {"title": "Ostra", "text": "A town.", "hasanswer": False, "isgold": False},
-        {"title": "Ostra", "text": "Ida Vale built it.", "hasanswer": True, "isgold": True},
-    ],
-    "nq_annotated_gold": {"title": "Ostra"},
-}
-POPQA = {
-    "id": 3,
-    "prop": "mouth",
-    "s_pop": 5,
-    "o_pop": 7,
-    "question": "Where does the Lisk end?",
-    "possible_answers": '["Ostra", "Ostra Town"]',
-    "paragraphs": [{"title": "Lisk", "text": "A river.", "is_supporting": True}],
-}
-DPR = {
-    "id": "t1",
-    "question": "who built ostra",
-    "answers": ["Ida Vale"],
-    "ctxs": [
-        {"title": "Ostra", "text": "Ida Vale built it.", "has_answer": True, "score": "81.5"},
-        {"title": "Ostra", "text": "A town.", "has_answer": False},
-        {"id": "p9", "title": "", "text": "No title."},
-    ],
-}
 
 
 def imported(tmp_path, format, entries, **options):
