@@ -136,19 +136,13 @@ def passages(record: Ranked) -> list[Passage]:
             found.append(Passage(hit.id, hit.title, hit.text, hit.score))
         return found
     pack = record.pack
-    owners = owners_of(pack.context, pack.snippets)
+    titles = {snippet.id: snippet.title for snippet in pack.snippets}
+    lines_of_context = pack.context.split("\n")
+    owners = lines_of_snippets(lines_of_context, [(one.id, one.title or "") for one in pack.snippets])
     scores = {hit.id: hit.score for hit in record.hits}
     if owners is None:  # a compressor's context: its lines are no snippets
         return [Passage("context", None, pack.context, None)] if pack.context else []
     texts: dict[str, list[str]] = {}
-    for line, owner in zip(pack.context.split("\n"), owners, strict=True):
+    for line, owner in zip(lines_of_context, owners, strict=True):
         texts.setdefault(pack.snippets[owner].id, []).append(line)
-    titles = {snippet.id: snippet.title for snippet in pack.snippets}
     return [Passage(name, titles[name], "\n".join(parts), scores.get(name)) for name, parts in texts.items()]
-
-
-def owners_of(context: str, snippets: Sequence[Any]) -> list[int] | None:
-    """The snippet that each line of a context belongs to; `None` where that can't be told."""
-    if not snippets:
-        return None if context else []
-    return lines_of_snippets(context.split("\n"), [(one.id, one.title or "") for one in snippets])
