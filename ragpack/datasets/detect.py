@@ -11,6 +11,7 @@ from typing import Any
 from ragpack.datasets import beir, nq, trec
 from ragpack.datasets.corpus import TEXTS, text_files
 from ragpack.datasets.entries import head
+from ragpack.datasets.gold import HEADER
 from ragpack.errors import DataError
 from ragpack.flow.run import Fail
 from ragpack.flow.streams import lines
@@ -33,7 +34,10 @@ def detect(path: str) -> str:
         raise DataError(f"{path}: the file is empty")
     if isinstance(found, bytes):
         return _of_line(path, found)
-    name = format_of(found)
+    try:
+        name = format_of(found)
+    except DataError as error:
+        raise DataError(f"{path}: {error.message}", error.hint) from None
     if name is None:
         keys = ", ".join(list(found)[:8])
         raise DataError(f"{path}: no known format has the keys {keys}",
@@ -48,10 +52,11 @@ def _of_line(path: str, line: bytes) -> str:
         raise DataError(f"{path}: neither JSON nor text in UTF-8") from None
     if trec.is_run(parts):
         return "trec"
+    is_qrels = len(parts) == 4 and parts[1] in ("0", "Q0") and parts[3].removeprefix("-").isdigit()
+    if is_qrels or tuple(parts[:2]) == HEADER[:2]:
+        raise DataError(f"{path}: this is a file of qrels", "Give it as --gold FILE, beside the questions.")
     if path.lower().endswith(TEXTS):
         return "corpus"
-    if (parts[-1].lstrip("-").isdigit() and len(parts) == 4) or tuple(parts[:2]) == ("query-id", "corpus-id"):
-        raise DataError(f"{path}: this is a file of qrels", "Give it as --gold FILE, beside the questions.")
     raise DataError(f"{path}: neither JSON nor a TREC run", "`ragpack list formats` has all formats.")
 
 
@@ -62,7 +67,7 @@ def format_of(entry: dict[str, Any]) -> str | None:
     'flashrag'
     """
     if str(entry.get("schema", "")).startswith("ragpack."):
-        raise DataError(f"this is {entry['schema']} already", "Its stage reads it as it is, without import.")
+        raise DataError(f"this is {entry['schema']} already", "The next stage reads it without import.")
     return next((name for name, is_it in _RULES if is_it(entry)), None)
 
 

@@ -61,6 +61,7 @@ def exported(
     policies: set[str] = set()
     budgets: set[int] = set()
     chosen = 0
+    last: bytes | None = None  # kept back, so that the end of a format is no row of its own
     for line in lines(files):
         raw: Raw = {}
         try:
@@ -74,18 +75,23 @@ def exported(
             chosen += is_wanted
             block = export.take(record, raw) if is_wanted else None
         except DataError as error:
+            if last is not None:
+                yield last
+                last = None
             fail(line.source, line.number, error, raw.get("id"))
             continue
         count()
         if block is not None:
-            yield block
+            if last is not None:
+                yield last
+            last = block
     if policies and not chosen:
         for policy in wanted.policies - policies:
             raise UsageError(f"--policy: no row of '{policy}'. {did_you_mean(policy, policies)}")
         raise UsageError("no row has this policy and budget", f"Budgets: {', '.join(map(str, sorted(budgets)))}.")
-    last = export.end()
-    if last:
-        yield last
+    end = export.end()
+    if last is not None or end:
+        yield (last or b"") + end
 
 
 class Once:

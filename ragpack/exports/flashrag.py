@@ -30,8 +30,10 @@ class Items:
             "id": record.id,
             "question": record.question,
             "golden_answers": record.answers,
-            "metadata": {**(record.meta or {}), OURS: {name: value for name, value in ours.items() if value}},
+            "metadata": dict(record.meta or {}),
         }
+        if any(ours.values()):
+            item["metadata"][OURS] = {name: value for name, value in ours.items() if value}
         if not isinstance(record, Question):
             item["output"] = {"retrieval_result": results(passages(record)), **_answer(record)}
         return _line(item)
