@@ -16,7 +16,7 @@ _demo-with-reader: reader
 
 # every test, and the lints; sets up what it needs. The engine gets a process of its own: it scans all modules that are
 # loaded, and stumbles over numba's, which bm25s loads
-test *args: _test-tools reader lint
+test *args: _test-tools reader browser lint
     {{python}} -m pytest tests/integration {{args}}
     {{python}} -m pytest --ignore=tests/integration {{args}}
 
@@ -54,6 +54,15 @@ reader: _core
     @{{python}} fixtures/reader.py install
     @{{python}} fixtures/reader.py convert --to "{{model}}"
 
+# Chromium for the test of the page: through apt, where there is none and we may; without it that test is skipped
+browser:
+    @for name in chromium chromium-browser google-chrome; do command -v $name >/dev/null && exit 0; done; \
+    if ! command -v apt-get >/dev/null || test "$(id -u)" != 0; then \
+        echo "no browser, and no right to install one: the page is not tested in one"; exit 0; fi; \
+    get="apt-get install -y -q --no-install-recommends chromium"; \
+    { $get || { apt-get update -q && $get; }; } >/dev/null 2>&1 \
+        || echo "no browser: apt-get could not install chromium; the page is not tested in one"
+
 # speed and memory, as ratios measured in one run
 bench *args: _test-tools reader
     MODEL="{{model}}" {{python}} docs/bench/bench.py {{args}}
@@ -75,4 +84,4 @@ _core: _venv
     @{{python}} -c "import ragpack, bm25s, orjson, msgspec, sentencex, typer, tokenizers" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e .
 
 _test-tools: _core
-    @{{python}} -c "import pytest, hypothesis, ruff, mypy, importlinter, ir_measures, openai, ray, zstandard, build, hatchling" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e '.[test]'
+    @{{python}} -c "import pytest, hypothesis, ruff, mypy, importlinter, ir_measures, openai, ray, zstandard, build, hatchling, matplotlib, playwright" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e '.[test]'

@@ -182,17 +182,17 @@ class Explained:
     """The hit's rank."""
     span: tuple[int, int]
     """[start, end) in the document's text."""
-    relevance: float
+    relevance: float | None = None
     """Relevance to the question, scaled to a maximum of 1 over the candidates."""
-    cost: int
+    cost: int | None = None
     """Tokens that it would add, its header included."""
-    terms: list[str]
+    terms: list[str] | None = None
     """Content terms of the question that it covers."""
     step: int | None = None
     """When it was taken, from 1; null where it was not."""
     gain: float | None = None
     """What it added then, where the packer has a score."""
-    reason: str
+    reason: str | None = None
     """`taken`, or why not."""
 
 
@@ -292,6 +292,7 @@ class Packed(Record):
     hits: list[Hit]
     """The hits, less their texts."""
     retrieve: Retrieve | None = None
+    probe: Probe | None = None
     pack: Pack
     """What `pack` did."""
 
@@ -356,6 +357,7 @@ class Answered(Record):
     meta: Raw | None = None
     hits: list[Hit]
     retrieve: Retrieve | None = None
+    probe: Probe | None = None
     pack: Pack
     generate: Generate
     """What `generate` did."""
@@ -378,6 +380,7 @@ class Diagnosed(Record):
     meta: Raw | None = None
     hits: list[Hit]
     retrieve: Retrieve | None = None
+    probe: Probe | None = None
     pack: Pack
     generate: Generate | None = None
     diagnose: Diagnose

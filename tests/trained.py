@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections import Counter as Tally
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
+import regex
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from ragpack.tokens import Counter, End
 from ragpack.tokens.model import ModelCounter
 from ragpack.tokens.regex import RegexCounter
+from ragpack.tokens.tiktoken import counter_of
+
+if TYPE_CHECKING:
+    import tiktoken
 
 LINES = [
     "Ostra Bridge: Ostra Bridge crosses the Lisk. It was built by Ida Vale in 1901.",
@@ -19,13 +27,27 @@ LINES = [
     "a.\nb,\nc:\nd)\ne\"\nf'\n the the the that this there 1 12 123 1234",
 ] * 6  # fmt: skip
 GPT4 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+"
-NAMES = ("regex", "byte-level", "gpt4-like", "wordpiece", "no-pieces", "metaspace", "newline-token", "grudging")
+NAMES = (
+    "regex",
+    "byte-level",
+    "gpt4-like",
+    "wordpiece",
+    "no-pieces",
+    "metaspace",
+    "newline-token",
+    "grudging",
+    "tiktoken",
+)
 
 
 @functools.cache
 def counter(name: str) -> Counter:
     """A counter of the family of this name."""
-    made = {"regex": RegexCounter, "grudging": Grudging}
+    made: dict[str, Callable[[], Counter]] = {
+        "regex": RegexCounter,
+        "grudging": Grudging,
+        "tiktoken": lambda: counter_of(encoding()),
+    }
     return made[name]() if name in made else ModelCounter(name, tokenizer(name))
 
 
@@ -61,6 +83,32 @@ def tokenizer(name: str) -> Tokenizer:
     if name == "newline-token":  # an added token that may swallow what stands beside a line end
         made.add_tokens([".\n"])
     return made
+
+
+@functools.cache
+def encoding(merges: int = 120) -> tiktoken.Encoding:
+    """A tiktoken encoding with the pattern of GPT-4: the 256 bytes, and so many merges of `LINES`."""
+    import tiktoken
+
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    pieces = [[bytes([byte]) for byte in piece.encode()] for piece in regex.findall(GPT4, "\n".join(LINES))]
+    for _ in range(merges):
+        tally = Tally(pair for piece in pieces for pair in pairwise(piece))
+        best = max(tally, key=lambda pair: (tally[pair], pair))
+        ranks[best[0] + best[1]] = len(ranks)
+        pieces = [_merged(piece, best) for piece in pieces]
+    return tiktoken.Encoding("tiny", pat_str=GPT4, mergeable_ranks=ranks, special_tokens={"<|end|>": len(ranks)})
+
+
+def _merged(piece: list[bytes], pair: tuple[bytes, bytes]) -> list[bytes]:
+    found: list[bytes] = []
+    for token in piece:
+        # Subtle: what was just merged is no first half of the next merge, unless it is equal to it: as BPE does it.
+        if found and (found[-1], token) == pair:
+            found[-1] += token
+        else:
+            found.append(token)
+    return found
 
 
 class Grudging:

@@ -47,7 +47,7 @@ VARIANTS = (
 GRID: dict[str, tuple[float, ...]] = {
     "prior": (0, 0.4, 0.8, 1.2, 2), "qry": (1, 2, 3, 4, 6), "div": (0, 0.3, 0.6, 1, 2), "link": (0, 0.4, 0.8, 1.5, 2.5),
     "lead": (0, 0.2, 0.4, 0.6, 1), "ask": (0, 0.15, 0.3, 0.6, 1), "date": (0, 0.4, 0.8, 1.2), "red": (0, 0.3, 0.6),
-    "rel": (0, 0.5, 1, 2),
+    "rel": (0, 0.5, 1, 2), "cov": (0, 0.2, 0.4, 0.8),
 }  # fmt: skip
 
 
@@ -138,23 +138,25 @@ def everything(records: Iterable[Hits]) -> float | None:
 
 
 def table_of_policies(sets: dict[str, list[Hits]], counter: Counter, budgets: Sequence[int]) -> Iterator[str]:
-    """A row a policy: AiC at each budget, then the rest at the third budget."""
-    at = budgets[min(2, len(budgets) - 1)]
-    heads = [
-        *(f"AiC {budget}" for budget in budgets),
-        *(f"{n} {at}" for n in ("graded", "coverage", "all-gold", "tokens")),
-    ]
+    """A row a policy; in the column of each budget AiC, graded, coverage, all-gold and tokens."""
     for name, records in sets.items():
         spans = sum(answer_kind(record.answers) == "span" for record in records)
         yield f"\n**{name}**: {len(records)} questions, {spans} with a span for an answer;"
         yield f" everything retrieved shown: AiC {shown(everything(records))}\n\n"
-        yield f"| policy | {' | '.join(heads)} |\n|---|" + "---:|" * len(heads) + "\n"
+        yield (
+            "| policy | "
+            + " | ".join(f"B = {budget}" for budget in budgets)
+            + " |\n|---|"
+            + "---|" * len(budgets)
+            + "\n"
+        )
         found = measured(records, POLICIES, budgets, counter)
         for policy in dict.fromkeys(policy for policy, _ in found):
-            rows = found[policy, at]
-            cells = [shown(mean(one.aic for one in found[policy, budget])) for budget in budgets]
-            cells += [shown(mean(getattr(one, what) for one in rows)) for what in ("graded", "coverage", "all_gold")]
-            cells.append(shown(mean(one.tokens for one in rows), 1))
+            cells = []
+            for budget in budgets:
+                rows = found[policy, budget]
+                numbers = [shown(mean(getattr(one, what) for one in rows)) for what in Measured._fields[1:-1]]
+                cells.append(" ".join([*numbers, shown(mean(one.tokens for one in rows), 0)]))
             yield f"| `{policy}` | " + " | ".join(cells) + " |\n"
 
 

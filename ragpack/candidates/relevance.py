@@ -23,6 +23,9 @@ MADE_BY = {
     "dense": "A dense retriever adds it, or name embedder=MODEL.",
 }
 
+HUGE = 1e300
+"""Differences of larger numbers may overflow."""
+
 Floats = NDArray[np.float64]
 
 
@@ -56,6 +59,8 @@ def scaled(values: Floats) -> Floats:
     >>> scaled(np.array([2.0, 4.0])).tolist(), scaled(np.array([-1.0, 0.0, 3.0])).tolist()
     ([0.5, 1.0], [0.0, 0.25, 1.0])
     """
+    if len(values) and (most := np.abs(values).max()) > HUGE:
+        values = values / most
     if len(values) and values.min() < 0:
         values = values - values.min()
     return values / values.max() if len(values) and values.max() > 0 else values

@@ -52,7 +52,7 @@ def stats(
     format: Annotated[  # the option's name
         str | None,
         typer.Option(
-            "--format", metavar="table|jsonl|md|csv|json", help="Default: table on a terminal, jsonl elsewhere."
+            "--format", metavar="table|jsonl|md|csv|json|latex", help="Default: table on a terminal, jsonl elsewhere."
         ),
     ] = None,
     margin: Annotated[
@@ -61,6 +61,19 @@ def stats(
     ] = 0.01,
     resamples: Annotated[int, typer.Option("--resamples", metavar="N", help="Bootstrap resamples.")] = 10_000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the bootstrap.")] = 0,
+    plots: Annotated[
+        str | None,
+        typer.Option("--plots", metavar="DIR", help="Draw the tables into this folder too, as SVG and PNG."),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write a page too: tables, plots, provenance, questions to look into."
+        ),
+    ] = None,
+    html_questions: Annotated[
+        int, typer.Option("--html-questions", metavar="N", min=0, help="Most questions that the page lists.")
+    ] = 500,
 ) -> int:
     """ragpack stats rows.jsonl --baseline chunk_packed
 
@@ -69,6 +82,7 @@ def stats(
     """
     from ragpack.flow.run import Flow, run_fold
     from ragpack.records import Diagnosed, Failure, Raw
+    from ragpack.report.beside import Beside, Wanted
     from ragpack.report.tables import choose_format
     from ragpack.stages.stats import Stats, StatsParams
 
@@ -87,6 +101,12 @@ def stats(
     )
     fold = Stats(params)
     write = choose_format(format, flow.output)
+    beside = Beside(Wanted(plots, html, html_questions), flow)
+
+    def take(record: Diagnosed | Failure, raw: Raw) -> None:
+        fold.take(record, raw)
+        if isinstance(record, Diagnosed):
+            beside.take(record, raw)
 
     def give(say: Callable[[str], None], count: Callable[[], None]) -> Iterator[bytes]:
         def counted() -> Iterator[Raw]:
@@ -94,9 +114,10 @@ def stats(
                 count()
                 yield row
 
-        yield from write(counted())
+        yield from write(beside.passing(counted()))
+        beside.finish(fold, params, say)
 
-    return run_fold("stats", (Diagnosed, Failure), fold.take, give, flow, {"params": params})
+    return run_fold("stats", (Diagnosed, Failure), take, give, flow, {"params": params})
 
 
 def _names(texts: list[str] | None) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ def bridge(
     Source: ours.
     Rule: take the snippet with the largest value + marginal gain, until the budget is hit.
     value(i) = rel * relevance + prior * retrieval score of its document + lead / (1 + position)² + ask * share of the
-    relations asked for that it states (twice that in a document that the question, or the best document, names) + date
-    where a time is asked for and it has a year.
+    relations asked for that it states (twice that in a document whose title stands in one that the question names, or
+    in the best one) + date where a time is asked for and it has a year.
     gain(i) = qry * idf share of the question's word roots that it covers anew + link where a chosen snippet names its
     document + div * growth of the root of the value taken from its document - red * largest similarity to a chosen one.
     Gain reported: the sum. Complexity: O(n) a step. Ties: rank of the hit, then position in the document.

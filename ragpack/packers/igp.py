@@ -36,7 +36,11 @@ def igp(
         return sack.selection()
     ig = problem.scores.get("ig")
     if ig is None or np.isnan(ig).any():
-        which = "the hits have no scores.ig" if ig is None else f"{int(np.isnan(ig).sum())} hits have no scores.ig"
+        which = (
+            "the hits have no scores.ig"
+            if ig is None
+            else f"{int(np.isnan(ig).sum())} of {problem.n} hits have no scores.ig"
+        )
         raise DataError(f"igp: {which}", "`ragpack generate --probe ig` adds it, before `pack`.")
     if nu0 > 0 and problem.nu0 is None:
         raise DataError("igp: nu0 needs probe.nu0 in the record", "`ragpack generate --probe ig` adds it.")

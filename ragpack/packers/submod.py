@@ -84,7 +84,19 @@ def submod(
     if optimiser == "exact":
         bound = value
     # Where the bound is tight, the last bit of a sum could put it below the value that it bounds.
-    return Selection(tuple(chosen), tuple(gains), objective=value, bound=max(bound, value))
+    reasons = _reasons(problem, budget, chosen, cap)
+    return Selection(tuple(chosen), tuple(gains), objective=value, bound=max(bound, value), reasons=reasons)
+
+
+def _reasons(problem: Problem, budget: int, chosen: Sequence[int], cap: int) -> dict[int, str]:
+    """Why what would still fit was left out."""
+    costs = Costs(problem, budget)
+    for i in chosen:
+        costs.take(i)
+    fits = costs.fits()
+    fits[chosen] = False
+    reason = f"cap: cap={cap}" if len(chosen) == cap > 0 else "objective: no better set was found with it"
+    return dict.fromkeys(np.flatnonzero(fits).tolist(), reason)
 
 
 def _bound(objective: Objective, paths: Sequence[Path], budget: int, cap: int) -> float:

@@ -27,6 +27,8 @@ from ragpack.report.columns import (
     TITLES,
     TO_TITLE,
 )
+from ragpack.report.latex import tabular
+from ragpack.report.sheet import Column, Sheet
 from ragpack.statistics.rows import FACTORS
 
 WIDE = 400
@@ -105,7 +107,23 @@ def as_table(rows: Iterator[Raw]) -> Iterator[bytes]:
         yield ("".join(lines) + _foot(name, found) + "\n").encode()
 
 
-FORMATS: dict[str, Write] = {"table": as_table, "jsonl": as_jsonl, "md": as_markdown, "csv": as_csv, "json": as_json}
+def as_latex(rows: Iterator[Raw]) -> Iterator[bytes]:
+    """A booktabs table for each table."""
+    for number, sheet in enumerate(sheets(rows)):
+        yield (("\n" if number else "") + tabular(sheet)).encode()
+
+
+FORMATS: dict[str, Write] = {"table": as_table, "jsonl": as_jsonl, "md": as_markdown, "csv": as_csv, "json": as_json,
+                             "latex": as_latex}  # fmt: skip
+
+
+def sheets(rows: Iterator[Raw]) -> Iterator[Sheet]:
+    """Each table as it is shown, for forms that are set elsewhere."""
+    for name, found in _tables(rows):
+        names, title = _titled(name, found)
+        columns = [Column(column, _head(column, name), _right(column)) for column in names]
+        cells = [[_cell(row, column) for column in names] for row in found]
+        yield Sheet(name, title, columns, cells, found, _foot(name, found))
 
 
 def _tables(rows: Iterator[Raw]) -> Iterator[tuple[str, list[Raw]]]:

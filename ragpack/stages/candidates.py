@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -46,7 +48,8 @@ class Candidates:
 
 
 def documents_of(record: Hits) -> list[Document]:
-    """The hits in rank order, each document once. Raises `DataError` for a hit without text."""
+    """The hits in rank order, each document once. Raises `DataError` for a hit without text, or with a
+    rank below 1."""
     found = []
     seen = set()
     for at, hit in ranked(record.hits):
@@ -54,6 +57,8 @@ def documents_of(record: Hits) -> list[Document]:
             raise DataError(
                 f"hits[{at}]: the field 'text' is missing", "`pack` reads what `retrieve` wrote, with the texts."
             )
+        if hit.rank < 1:
+            raise DataError(f"hits[{at}].rank: ranks count from 1, got {hit.rank}", "Add 1 to ranks that count from 0.")
         if (hit.id, hit.text) in seen:
             continue
         seen.add((hit.id, hit.text))
@@ -78,7 +83,7 @@ def candidates_of(
     space = policy.candidates(documents, record.question)
     found = space.candidates
     if policy.preparation.max_tokens:
-        found = _cut_long(found, documents, counter, policy.preparation.max_tokens)
+        found = _cut_long(found, documents, counter, policy.preparation.max_tokens)[: policy.nodes]
     grouped = policy.preparation.layout == "grouped"
     lines = [candidate.line for candidate in found]
     tokens = [words(line) for line in lines]
@@ -177,18 +182,31 @@ def _pieces(body: str, counter: Counter, limit: int) -> list[str]:
     ends = [end.at for end in counter.ends(body)]
     if len(ends) <= limit:
         return [body]
-    found, start, first = [], 0, 0
-    while first < len(ends):
-        last = min(first + limit, len(ends))
-        between = [at for at in range(last, first, -1) if ends[at - 1] == len(body) or body[ends[at - 1]] == " "]
-        whole = [at for at in range(last, first, -1) if at == len(ends) or ends[at] > ends[at - 1]]
-        # A piece alone may have more tokens than inside the whole: then it ends earlier.
-        last = next((at for at in between + whole if counter.count(body[start : ends[at - 1]].strip()) <= limit), last)
-        piece = body[start : ends[last - 1]].strip()
-        if piece:
-            found.append(piece)
-        start, first = ends[last - 1], last
+    found: list[str] = []
+    before = start = 0
+    while start < len(body):
+        start += len(body[start : start + 1]) - len(body[start : start + 1].lstrip())  # bodies have single blanks
+        first = bisect_right(ends, start)
+        stop = _piece_end(body, start, ends[first : first + limit + 1], counter, limit)
+        if first == len(ends) and found:  # what has no token of its own goes with what has
+            found.pop()
+            start, stop = before, len(body)
+        found.append(body[start:stop].strip())
+        before, start = start, stop
     return found
+
+
+def _piece_end(body: str, start: int, ends: Sequence[int], counter: Counter, limit: int) -> int:
+    """Where a piece that starts here ends. `ends` are those of the next tokens, one more than it may have."""
+    last = min(limit, len(ends))
+    places = [ends[at] for at in range(last - 1, -1, -1) if at + 1 == len(ends) or ends[at + 1] > ends[at]]
+    between = [at for at in places if at == len(body) or body[at] == " "]
+    # A piece alone may have more tokens than inside the whole: then it ends earlier, inside a token if need be.
+    inside = range(ends[0] - 1 if ends else len(body), start + 1, -1)
+    for stop in chain(between, places, inside):
+        if counter.count(body[start:stop]) <= limit:
+            return stop
+    return start + 1
 
 
 def _scores(documents: Sequence[Document], found: Sequence[Candidate]) -> dict[str, Any]:

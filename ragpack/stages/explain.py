@@ -17,7 +17,8 @@ def explain(candidates: Candidates, selection: Selection | None, shown: list[Raw
     rows = []
     for at, candidate in enumerate(candidates.found):
         document = candidates.documents[candidate.document]
-        taken = (document.id, document.rank, candidate.span[0]) in kept
+        # Two hits may share rank and id: what was never chosen is not in the context, whatever its place is called.
+        taken = (at in step or selection is None) and (document.id, document.rank, candidate.span[0]) in kept
         cost = int(problem.cost[at]) + (int(problem.header[at]) if problem.header is not None else 0)
         row: Raw = {
             "id": document.id,

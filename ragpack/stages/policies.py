@@ -99,6 +99,8 @@ class Policy:
     """It looks at the scores of hits."""
     compress: Callable[..., Compressor] | None = None
     """counter -> compressor, for a policy that leaves out words; it selects nothing."""
+    nodes: int | None = None
+    """Most candidates, for spaces that have such a limit: it holds when long ones have been cut, too."""
 
 
 @functools.cache
@@ -134,6 +136,7 @@ def _policy(spec: Spec) -> Policy:
     given = DEFAULTS.get(spec.name, {}) | dict(spec.given)
     of_space, of_rule, of_preparation = (arguments_of(one, given) for one in (candidates, select, prepared))
     shown = Spec(space, tuple(sorted((key.rstrip("_"), value) for key, value in (of_space | of_preparation).items())))
+    limit = options_of(spec.name).get("nodes")
     try:
         preparation = prepared(**of_preparation)  # type: ignore[arg-type] # checked when the spec was read
         policy = Policy(
@@ -145,6 +148,7 @@ def _policy(spec: Spec) -> Policy:
             presented(**arguments_of(presented, given)),  # type: ignore[arg-type] # same
             rule in CEILINGS,
             rule in SCORED or preparation.relevance not in ("bm25", "rank"),
+            nodes=of_space.get("nodes", limit.default) if limit else None,  # type: ignore[arg-type] # same
         )
         _try(policy)
     except ValueError as error:

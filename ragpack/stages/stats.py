@@ -83,6 +83,8 @@ class Stats:
         self._wanted: dict[str, bool] = dict.fromkeys(MEASURED, True)
         self._failed: set[str] = set()
         self._nameless = 0
+        self.kept: Rows | None = None
+        """The rows that the tables are about, once `give` has begun."""
 
     def take(self, record: Diagnosed | Failure, raw: Raw) -> None:
         """Add a row, or a failure. Raises `DataError` for a row that is there already: it would count twice."""
@@ -167,6 +169,7 @@ class Stats:
     def give(self, say: Callable[[str], None]) -> Iterator[Raw]:
         """The tables' rows. Raises `RagpackError` where there is nothing to make a table of."""
         params, rows = self._params, self.rows()
+        self.kept = rows
         names = {str(name) for name in rows.levels("policy")}
         pairs = [_pair(contrast, names) for contrast in params.contrasts]
         if params.baseline is not None:

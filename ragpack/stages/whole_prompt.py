@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
 from ragpack.errors import DataError, UsageError
@@ -32,25 +34,30 @@ class WholePrompt:
                 return sum(counter.count(message["content"]) for message in messages)
             return len(chat.ids(messages))
 
-        self._size = size
+        @functools.lru_cache(maxsize=64)
+        def around(question: str) -> tuple[int, int]:
+            # Counters count a context as it stands in the prompt: what is left of a prompt with one is its frame.
+            return size(question, ""), size(question, "a") - counter.count("a")
+
+        self._size, self._around = size, around
+        self._chat = blake2b(str(chat.tokenizer.chat_template).encode(), digest_size=8).hexdigest() if chat else ""
 
     @property
     def fingerprint(self) -> str:
-        """Part of the key of each cell."""
-        return f"{self.template.name} {self.template.hash} {self.reserve}"
+        """Part of the key of each cell: the same tokenizer may come with another chat template."""
+        return f"{self.template.name} {self.template.hash} {self.reserve} {self._chat}".rstrip()
 
     def fitted(self, question: str, limit: int, pack: Callable[[int], Any], context: Callable[[Any], str]) -> Any:  # noqa: ANN401 # what `pack` gives
         """What `pack(budget)` gives at the largest budget found for which the whole prompt fits, and `prompt` for the
         record. Raises `DataError` where not even the question fits."""
-        bare = self._size(question, "")
-        room = limit - self.reserve - bare
-        if room < 0:
+        bare, frame = self._around(question)
+        if limit - self.reserve < bare:
             raise DataError(
                 f"--prompt-budget {limit}: the prompt without evidence has {bare} tokens and {self.reserve} are kept"
                 " for the answer", "Raise the budget, or keep less for the answer: --answer-reserve."
             )  # fmt: skip
-        # Without a context the template says so in a word or two: the room that these take is tried as well.
-        room += 4
+        # More than beside `bare`: without a context the template says so in a word or two.
+        room = limit - self.reserve - frame
         while True:
             found = pack(max(room, 0))
             tokens = self._size(question, context(found))

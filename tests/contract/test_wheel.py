@@ -26,6 +26,7 @@ def test_the_wheel_stands_alone(tmp_path: Path) -> None:
         names = archive.namelist()
         assert {name.split("/")[0].partition("-")[0] for name in names} == {"ragpack"}
         assert "ragpack/py.typed" in names
+        assert {f"ragpack/report/html/{name}" for name in ("template.html", "page.css", "page.js")} <= set(names)
         archive.extractall(tmp_path / "site")
     for words in (["--version"], ["pack", "--help"], ["list", "policies"]):
         done = subprocess.run(

@@ -26,7 +26,7 @@ from ragpack.errors import DataError, Missing, UsageError
 from ragpack.registry import load
 from ragpack.stages.pack import PackParams, open_pack
 from ragpack.stages.policies import parse_policies
-from ragpack.tokens import RegexCounter
+from ragpack.tokens.regex import RegexCounter
 
 needs_package = pytest.mark.skipif(
     importlib.util.find_spec("llmlingua") is None, reason="llmlingua is not installed (the extra 'llmlingua')"

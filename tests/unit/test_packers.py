@@ -189,7 +189,8 @@ def test_submod_stops_at_the_cap_and_when_nothing_gains() -> None:
     problem = make([1.0, 1.0, 1.0], [1, 1, 1], terms=["a", "a", "b"])
     only: dict[str, Any] = {"rel": 0.0, "qry": 1.0, "cov": 0.0, "div": 0.0}
     assert submod(problem, 10, **only).chosen == (0, 2)
-    assert submod(problem, 10, **only, cap=1) == Selection((0,), (0.5,), objective=0.5, bound=0.5)
+    left = dict.fromkeys((1, 2), "cap: cap=1")
+    assert submod(problem, 10, **only, cap=1) == Selection((0,), (0.5,), objective=0.5, bound=0.5, reasons=left)
 
 
 @pytest.mark.parametrize(
