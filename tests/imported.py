@@ -72,6 +72,7 @@ SQUAD = {
                         {"id": "s2", "question": "What does it cross?", "answers": [{"text": "the Lisk"}]},
                     ],
                 },
+                {"context": "Nobody asked.", "qas": []},
                 {"context": LISK, "qas": [{"id": "s3", "question": "Why?", "is_impossible": True, "answers": []}]},
             ],
         }

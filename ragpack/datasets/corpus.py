@@ -48,7 +48,7 @@ def _entries(path: str, fail: Fail) -> Iterator[Doc]:
             return found if new else None
         return doc_of(entry)
 
-    return (one for one in each(path, fail, doc, LAYOUTS, squad.inside) if one is not None)
+    return (one for one in each(path, fail, doc, LAYOUTS, squad.passages) if one is not None)
 
 
 def doc_of(entry: dict[str, Any]) -> Doc:

@@ -42,26 +42,43 @@ def read_as(group: str, path: str, fail: Fail) -> Iterator[Question]:
             meta={"is_impossible": True} if impossible else None,
         )
 
+    def inside(entry: dict[str, Any]) -> Iterator[dict[str, Any]] | None:
+        articles = _articles(entry)
+        return None if articles is None else asked(articles)
+
+    def asked(articles: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for article in articles:
+            for row, questions in _paragraphs(article):
+                if not questions:
+                    paragraphs.doc(row)  # it counts: `corpus` has it, and numbers are the same there
+                for one in questions:
+                    yield {**row, **one}
+
     return each(path, fail, question, LAYOUTS, inside)
 
 
-def inside(entry: dict[str, Any]) -> Iterator[dict[str, Any]] | None:
-    """The questions of a release, or of one of its articles, as rows."""
+def passages(entry: dict[str, Any]) -> Iterator[dict[str, Any]] | None:
+    """The paragraphs of a release, or of one of its articles; those without a question too."""
+    articles = _articles(entry)
+    return None if articles is None else (row for article in articles for row, _ in _paragraphs(article))
+
+
+def _articles(entry: dict[str, Any]) -> list[dict[str, Any]] | None:
     if isinstance(entry.get("data"), list):
-        return (row for article in entry["data"] for row in _rows(article))
-    return _rows(entry) if "paragraphs" in entry and "question" not in entry else None
+        return list(entry["data"])
+    return [entry] if "paragraphs" in entry and "question" not in entry else None
 
 
-def _rows(article: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _paragraphs(article: dict[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Each paragraph as a row without a question, and its questions."""
     if "paragraphs" not in article:
-        yield article
+        yield article, [article]
         return
     for paragraph in article["paragraphs"]:
-        shared = {"title": article.get("title"), "context": paragraph["context"]}
+        row = {"title": article.get("title"), "context": paragraph["context"]}
         if "document_id" in paragraph:
-            shared["document_id"] = paragraph["document_id"]
-        for question in paragraph["qas"]:
-            yield {**shared, **question}
+            row["document_id"] = paragraph["document_id"]
+        yield row, paragraph["qas"]
 
 
 class Paragraphs:
