@@ -62,9 +62,18 @@ def _folder(folder: str, fail: Fail, split: str | None) -> Iterator[Question]:
     if queries is None:
         raise DataError(f"{folder}: no queries.jsonl in this folder", "A BEIR folder has it, corpus.jsonl and qrels/.")
     qrels = _qrels(folder, split)
-    questions = {
-        one.id: one for one in each(queries, fail, _entry, LAYOUTS) if isinstance(one, Question)
-    }  # by id: qrels stand in another order
+    questions: dict[str, Question] = {}
+
+    def question(entry: dict[str, Any]) -> Question:
+        found = _entry({name: value for name, value in entry.items() if name != "title"})
+        assert isinstance(found, Question)
+        if found.id in questions:
+            raise DataError("the query is there already", "Ids are unique in queries.jsonl.")
+        questions[found.id] = found
+        return found
+
+    for _ in each(queries, fail, question, LAYOUTS):
+        pass  # by id: qrels stand in another order
     if qrels is None:
         yield from questions.values()
         return

@@ -75,6 +75,11 @@ def _has(*names: str) -> Callable[[dict[str, Any]], bool]:
     return lambda entry: all(name in entry for name in names)
 
 
+def _ircot(entry: dict[str, Any]) -> bool:
+    """IRCoT's layout is the same for HotpotQA, 2Wiki and MuSiQue; their ids have 24 digits, 32 digits, and `2hop__`."""
+    return _has("question_id", "question_text", "contexts")(entry)
+
+
 def _inner(entry: dict[str, Any], field: str) -> dict[str, Any]:
     """The first object of a list in a field."""
     found = entry.get(field)
@@ -109,7 +114,9 @@ _RULES: tuple[tuple[str, Callable[[dict[str, Any]], bool]], ...] = (
     ("musique", lambda entry: "paragraph_text" in _inner(entry, "paragraphs")),
     ("popqa", _has("possible_answers")),
     ("2wiki", lambda entry: "question" in entry and ("evidences" in entry or isinstance(entry.get("evidence"), list))),
-    ("hotpotqa", lambda entry: _has("context", "supporting_facts")(entry) or _has("question_text", "contexts")(entry)),
+    ("2wiki", lambda entry: _ircot(entry) and len(str(entry["question_id"])) == 32),
+    ("hotpotqa", lambda entry: _has("context", "supporting_facts")(entry)
+     or (_ircot(entry) and "hop__" not in str(entry["question_id"]))),
     ("ambigqa", _has("question", "annotations")),
     ("expertqa", lambda entry: _has("example_id", "question", "answer")(entry)
      or (isinstance(entry.get("answers"), dict) and "claims" in _first(entry["answers"]))),

@@ -74,6 +74,8 @@ def _row(record: Any, raw: Raw) -> Raw:  # noqa: ANN401 # any record of a questi
     row |= _side_by_side(
         "hits", record.hits, _HIT if isinstance(record, Hits) else [one for one in _HIT if one != "text"]
     )
+    made_by = record.retrieve
+    row |= {f"retrieve_{name}": getattr(made_by, name, None) for name in ("retriever", "k", "index")}
     if isinstance(record, Hits):
         return row
     row |= {f"pack_{name}": _float(name, getattr(record.pack, name)) for name in _PACK}

@@ -77,6 +77,15 @@ def test_beir_splits(folder):
     assert [one.gold for one in run(beir.read, str(folder))[0]] == [[], [], []], "no qrels: all questions"
 
 
+def test_beir_queries_that_are_there_twice(folder):
+    """Even where their titles look like a document's; the first one stays."""
+    write(folder / "queries.jsonl", {"_id": 1, "title": "", "text": "Who?"}, {"_id": "1", "text": "Whom?"})
+    (folder / "qrels" / "test.tsv").write_text("1\td1\t1\n")
+    found, failed = run(beir.read, str(folder))
+    assert [(one.id, one.question) for one in found] == [("1", "Who?")]
+    assert failed == [("queries.jsonl", 2, "the query is there already")]
+
+
 def test_beir_qrels_with_unknown_ids(folder):
     (folder / "qrels" / "test.tsv").write_text("1\td1\t1\n9\td1\t1\n2\td8\t1\n2\td9\t0\n2\t7\t1\n")
     found, failed = run(beir.read, str(folder))

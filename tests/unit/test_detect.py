@@ -19,7 +19,7 @@ ENTRIES = {
         {"question_id": "h", "question_text": "?", "contexts": []},
     ],
     "musique": [imported.MUSIQUE],
-    "2wiki": [imported.BARE, imported.RELEASE],
+    "2wiki": [imported.BARE, imported.RELEASE, {"question_id": "0" * 32, "question_text": "?", "contexts": []}],
     "nq": [imported.NQ, {"question": "who?", "answer": ["Ida"]}],
     "triviaqa": [
         {"Data": [{"Question": "Who?", "QuestionId": "t1", "Answer": {}}]},
@@ -80,6 +80,7 @@ def test_lines_and_folders(tmp_path):
         ("what is this\n", "neither JSON nor a TREC run"),
         ('{"a": 1, "b": 2}\n', "no known format has the keys a, b"),
         ('{"schema": "ragpack.hits/1"}\n', "this is ragpack.hits/1 already"),
+        ('{"question_id": "2hop__1_2", "question_text": "?", "contexts": []}', "no known format"),
         ("[1, 2]\n", "neither JSON nor a TREC run"),
     ],
 )
