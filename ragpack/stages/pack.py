@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import orjson
 
-from ragpack.candidates.problem import Problem
 from ragpack.compressors.base import Compressor
 from ragpack.encoders import ENCODERS
 from ragpack.encoders.base import Encoder
@@ -161,32 +161,37 @@ def _pack(record: Hits, cells: Sequence[Cell], counter: Counter, models: Models,
             embedder = models.embedders.get(policy.name)
             shared[policy.space] = candidates_of(record, documents, policy, counter, embedder)
         candidates = shared[policy.space]
-        problem = labelled(candidates, record) if policy.ceiling else candidates.problem
-
-        def packed(
-            room: int, policy: Policy = policy, problem: Problem = problem, candidates: Candidates = candidates
-        ) -> tuple[Selection | None, Raw]:
-            if policy.name in models.compressors:
-                return None, render_compressed(models.compressors[policy.name], record.question, candidates, room)
-            selection = policy.select(problem, room)
-            return selection, render(candidates, selection, room, policy.order)
-
-        prompt: Raw | None = None
-        if whole:
-            (selection, body), prompt = whole.fitted(
-                record.question, budget, packed, lambda found: str(found[1]["context"])
-            )
-        else:
-            selection, body = packed(budget)
-        pack: Raw = {"policy": policy.name, "budget": budget, "unit": counter.unit, **body}
+        fill = partial(_filled, record, policy, candidates, models.compressors.get(policy.name))
+        filled, prompt = (
+            whole.fitted(record.question, budget, fill, lambda filled: str(filled.body["context"]))
+            if whole
+            else (fill(budget), None)
+        )
+        pack: Raw = {"policy": policy.name, "budget": budget, "unit": counter.unit, **filled.body}
         if prompt:
             pack["prompt"] = prompt
         if explained:
-            pack["explain"] = explain(candidates, selection, pack["snippets"])
+            pack["explain"] = explain(candidates, filled.selection, pack["snippets"])
             if candidates.graph is not None:
                 pack["graph"] = candidates.graph()
         packs.append(pack)
     return packs
+
+
+class Filled(NamedTuple):
+    """A context, and what chose it; a compressor chooses nothing."""
+
+    selection: Selection | None
+    body: Raw
+
+
+def _filled(record: Hits, policy: Policy, candidates: Candidates, compressor: Compressor | None, room: int) -> Filled:
+    """What a policy makes of `room` tokens."""
+    if compressor:
+        return Filled(None, render_compressed(compressor, record.question, candidates, room))
+    problem = labelled(candidates, record) if policy.ceiling else candidates.problem
+    selection = policy.select(problem, room)
+    return Filled(selection, render(candidates, selection, room, policy.order))
 
 
 _HIT = field_names(Hit)

@@ -27,10 +27,13 @@ HEAVY = {
     "pandas", "matplotlib", "pydantic", "openai", "bm25s", "tokenizers",
 }  # fmt: skip
 FAMILIES = {
-    "candidates": (CANDIDATES, {"lexical", "problem", "snippet"}),
-    "packers": (PACKERS, {"objective", "selection"}),
+    "candidates": (
+        CANDIDATES,
+        {"clues", "duplicates", "entities", "lexical", "problem", "quantities", "relations", "relevance", "snippet"},
+    ),
+    "packers": (PACKERS, {"bound", "costs", "exact", "greedy", "objective", "selection"}),
     "retrievers": (RETRIEVERS, {"base", "corpus", "links", "names"}),
-    "readers": (READERS, {"base", "prompt"}),
+    "readers": (READERS, {"base", "chat", "prompt"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
     "datasets": (DATASETS, {"choice", "detect", "emit", "entries", "fields", "gold", "openqa", "sample"}),
