@@ -31,7 +31,7 @@ from ragpack import records  # noqa: E402
 
 DOCS = ROOT / "docs"
 WIDTH = 100
-FAMILIES = ("policies", "retrievers", "tables", "profiles", "matches", "readers", "prompts", "formats")
+FAMILIES = ("policies", "retrievers", "tables", "profiles", "matches", "readers", "prompts", "formats", "exports")
 NOTE = "<!-- Made by docs/generate.py; edit the code instead. -->"
 START = "import sys; sys.argv[0] = 'ragpack'; from ragpack.__main__ import main; main()"
 WORDS = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}

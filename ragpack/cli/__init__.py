@@ -42,6 +42,7 @@ def top(
 from ragpack.cli import (  # noqa: E402 # the commands register themselves on the app above
     diagnose,
     doctor,
+    export,
     generate,
     imports,
     lists,
@@ -52,8 +53,8 @@ from ragpack.cli import (  # noqa: E402 # the commands register themselves on th
     validate,
 )
 
-__all__ = ["app", "diagnose", "doctor", "generate", "imports", "lists", "pack", "retrieve", "run", "show", "stats",
-           "validate"]  # fmt: skip
+__all__ = ["app", "diagnose", "doctor", "export", "generate", "imports", "lists", "pack", "retrieve", "run", "show",
+           "stats", "validate"]  # fmt: skip
 
 
 def run() -> int:

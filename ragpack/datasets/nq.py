@@ -1,8 +1,10 @@
-"""NQ-open with its annotated passage (Natural Questions, Kwiatkowski et al. 2019; the layout of Liu et al. 2023).
+"""NQ-open (Natural Questions, Kwiatkowski et al. 2019; Lee et al. 2019); each entry says which layout it is.
 
-`question, answers, ctxs [{title, text, hasanswer, isgold}], nq_annotated_gold`. Questions have no id: the question's
-text is its id, in the side file of gold documents too. A passage is named by its title, and by its place where two
-have one title.
+- with its annotated passage (Liu et al. 2023): `question, answers, ctxs [{title, text, hasanswer, isgold}],
+  nq_annotated_gold`. A passage is named by its title, and by its place where two have one title.
+- DPR, FlashRAG, and the release: `question, answer []`
+
+A question without id is named by its text, in the side file of gold documents too.
 """
 
 from __future__ import annotations
@@ -11,24 +13,35 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from ragpack.datasets import openqa
 from ragpack.datasets.fields import each, flag, string, strings
-from ragpack.datasets.gold import read_gold, with_gold
+from ragpack.datasets.gold import with_gold
 from ragpack.flow.run import Fail
-from ragpack.records import Doc, Question
+from ragpack.records import Doc, Hits, Question
 
-LAYOUTS = "NQ-open with ctxs"
+LAYOUTS = f"annotated passage, {openqa.LAYOUTS}"
 
 
-def read(path: str, fail: Fail, *, gold: str | None = None) -> Iterator[Question]:
+def read(path: str, fail: Fail, *, gold: str | None = None) -> Iterator[Question | Hits]:
     """The questions of a file. With a side file of gold documents they leave their own passages: those have other
     ids than the corpus that the side file is about."""
     found = each(path, fail, _question, LAYOUTS)
     if not gold:
         return found
-    return with_gold((replace(question, docs=None) for question in found), read_gold(gold), gold)
+    return with_gold((replace(one, docs=None) if isinstance(one, Question) else one for one in found), gold)
 
 
-def _question(entry: dict[str, Any]) -> Question:
+def is_annotated(entry: dict[str, Any]) -> bool:
+    """The layout with gold passages."""
+    passages = entry.get("ctxs")
+    return "nq_annotated_gold" in entry or (
+        isinstance(passages, list) and any(isinstance(one, dict) and "isgold" in one for one in passages)
+    )
+
+
+def _question(entry: dict[str, Any]) -> Question | Hits:
+    if not is_annotated(entry):
+        return openqa.question_of(entry, "nq")
     text = string(entry["question"], "question")
     docs: list[Doc] = []
     gold: list[str] = []

@@ -14,7 +14,7 @@ from typing import Any
 
 from ragpack.datasets import hotpotqa
 from ragpack.datasets.fields import each, id_of, string, strings
-from ragpack.datasets.gold import read_gold, with_gold
+from ragpack.datasets.gold import with_gold
 from ragpack.flow.run import Fail
 from ragpack.records import Doc, Question, Raw
 
@@ -24,7 +24,7 @@ LAYOUTS = "release, Hugging Face, IRCoT, bare questions"
 def read(path: str, fail: Fail, *, gold: str | None = None) -> Iterator[Question]:
     """The questions of a file, with the gold titles of a side file if `gold` names one."""
     found = each(path, fail, _question, LAYOUTS)
-    return with_gold(found, read_gold(gold), gold) if gold else found
+    return with_gold(found, gold)
 
 
 def _question(entry: dict[str, Any]) -> Question:

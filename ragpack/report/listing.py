@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
 from ragpack.errors import UsageError, did_you_mean
+from ragpack.exports import EXPORTS
 from ragpack.metrics.answer import PROFILES
 from ragpack.metrics.matching import MATCHES
 from ragpack.packers import PACKERS
@@ -78,5 +79,6 @@ FAMILIES: dict[str, Callable[[], list[str]]] = {
     "readers": _names(READERS),
     "prompts": _names(TEMPLATES),
     "formats": _names(DATASETS),
+    "exports": lambda: [f"{name} — {_first(load(EXPORTS, name))}" for name in EXPORTS],
     "records": _names(record.SCHEMA for record in RECORDS),
 }

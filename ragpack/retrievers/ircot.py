@@ -59,8 +59,9 @@ class Ircot:
 def open_retriever(
     corpus: Corpus | None, index: Path | None = None,
     say: Callable[[str], object] = lambda text: None,  # noqa: ARG005 # nobody listens
-    shard_size: int = 1_000_000, *, base: str = "bm25", steps: int = 3, k: int = 4, count: Literal["all", "new"] = "all",
-    max_tokens: int = 64, budget: int = 1024,
+    shard_size: int = 1_000_000,
+    *, base: str = "bm25", steps: int = 3, k: int = 4, count: Literal["all", "new"] = "all", max_tokens: int = 64,
+    budget: int = 1024,
 ) -> Ircot:  # fmt: skip
     """Asks the reader for a thought between searches, and searches with it (IRCoT); needs --model.
 

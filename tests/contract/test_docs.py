@@ -19,6 +19,7 @@ import pytest
 from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
 from ragpack.encoders import ENCODERS
+from ragpack.exports import EXPORTS
 from ragpack.metrics.answer import PROFILES
 from ragpack.metrics.matching import MATCHES
 from ragpack.readers import READERS
@@ -33,7 +34,19 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 GENERATED = (DOCS / "records.md", DOCS / "cli.md")
 WRITTEN = [page for page in PAGES if page not in GENERATED]
-COMMANDS = ("retrieve", "pack", "generate", "diagnose", "stats", "import", "show", "validate", "list", "doctor")
+COMMANDS = (
+    "retrieve",
+    "pack",
+    "generate",
+    "diagnose",
+    "stats",
+    "import",
+    "export",
+    "show",
+    "validate",
+    "list",
+    "doctor",
+)
 
 _FENCE = re.compile(r"^(?P<mark><!-- output -->\n)?```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.S | re.M)
 _FILE = re.compile(r"\$T/([\w.-]+)")
@@ -208,7 +221,20 @@ def test_commands_are_all_there_are() -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [COMMANDS, POLICIES, COMPRESSORS, RETRIEVERS, PROFILES, MATCHES, ENCODERS, TABLES, DATASETS, READERS, TEMPLATES],
+    [
+        COMMANDS,
+        POLICIES,
+        COMPRESSORS,
+        RETRIEVERS,
+        PROFILES,
+        MATCHES,
+        ENCODERS,
+        TABLES,
+        DATASETS,
+        EXPORTS,
+        READERS,
+        TEMPLATES,
+    ],
     ids=[
         "commands",
         "policies",
@@ -219,6 +245,7 @@ def test_commands_are_all_there_are() -> None:
         "encoders",
         "tables",
         "formats",
+        "exports",
         "readers",
         "prompts",
     ],

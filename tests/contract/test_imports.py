@@ -14,6 +14,7 @@ from ragpack.cli import app
 from ragpack.compressors import COMPRESSORS
 from ragpack.datasets import DATASETS
 from ragpack.encoders import ENCODERS
+from ragpack.exports import EXPORTS
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
 from ragpack.registry import load, parameters_of
@@ -38,7 +39,8 @@ FAMILIES = {
     "readers": (READERS, {"base", "chat", "prompt"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
-    "datasets": (DATASETS, {"emit", "entries", "fields", "gold", "sample"}),
+    "datasets": (DATASETS, {"choice", "detect", "emit", "entries", "fields", "gold", "openqa", "sample"}),
+    "exports": (EXPORTS, {"base", "choice"}),
     "statistics": (TABLES, {"bootstrap", "draws", "estimates", "moments", "needs", "paired", "rows", "where"}),
 }
 """Folder → its table, and the modules in it that are no plug-ins."""
@@ -53,7 +55,7 @@ def imported(ragpack, *args: str) -> set[str]:
 
 
 def test_the_commands_are_known() -> None:
-    assert {"retrieve", "pack", "generate", "diagnose", "stats", "import"} <= set(COMMANDS)
+    assert {"retrieve", "pack", "generate", "diagnose", "stats", "import", "export"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("args", [*([name, "--help"] for name in COMMANDS), ["--help"], ["--version"]], ids=" ".join)

@@ -176,7 +176,12 @@ def test_version_is_on_standard_output(ragpack) -> None:
         (["stats", "--table", "polices"], "Did you mean 'policies'?"),
         (["stats", "--format", "jsno"], "Did you mean 'json"),
         (["import", "hotpot"], "Did you mean 'hotpotqa'?"),
-        (["import"], "FORMAT"),
+        (["import", "nowhere.json"], "no such file: nowhere.json"),
+        (["import", "--format", "hotpot"], "Did you mean 'hotpotqa'?"),
+        (["import", "squad", "--gold", "nowhere.tsv"], "no such file: nowhere.tsv"),
+        (["export"], "FORMAT"),
+        (["export", "trek"], "Did you mean 'trec'?"),
+        (["export", "beir"], "Name it: -o FOLDER."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

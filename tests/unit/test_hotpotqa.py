@@ -107,9 +107,11 @@ def test_files(tmp_path, text):
 
 
 def test_nothing_in_a_file(tmp_path):
-    assert questions(tmp_path, "") == ([], [])
+    """An empty list is a dataset of no questions; an empty file is one that something went wrong with."""
     assert questions(tmp_path, "[]") == ([], [])
-    assert questions(tmp_path, "\n \n") == ([], [])
+    for text in ("", "\n \n"):
+        found, ((number, error, _),) = questions(tmp_path, text)
+        assert (found, number, error.message) == ([], 1, "the file is empty")
 
 
 def without(entry, field):
@@ -166,7 +168,7 @@ def test_what_is_no_entry(tmp_path):
         (2, "expected an object"), (3, "not JSON")]  # fmt: skip
     found, failed = questions(tmp_path, '[{"_id": "h1"},\n\n{"_id"\n]')
     assert not found
-    assert [number for number, *_ in failed] == [4], "the line on which it shows"
+    assert [number for number, *_ in failed] == [1, 4], "place in the list; then the line on which it shows"
 
 
 def test_what_is_written_can_be_read(tmp_path):
