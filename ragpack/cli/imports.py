@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -55,7 +56,8 @@ def import_(
     assert isinstance(flow, Flow)
     given = {"gold": gold, "split": split, "questions": questions, "corpus": corpus}
     sides = {name: value for name, value in given.items() if value is not None}
-    beside = [value for name, value in sides.items() if name != "split"]
+    beside = [value for name, value in sides.items()
+              if name != "split" and not (name == "corpus" and os.path.isdir(value))]  # fmt: skip
     if beside:
         check_inputs(beside)
     choice = choose(format, forced, flow.files)

@@ -31,6 +31,7 @@ class Folder:
         self._qualify = qualify
         self._ids: set[str] = set()
         self._known: dict[str, tuple[bytes, str]] = {}
+        self._wanted: dict[str, str] = {}
         os.makedirs(os.path.join(folder, "qrels"), exist_ok=True)
         names = ("corpus.jsonl", "queries.jsonl", f"qrels/{split}.tsv")
         self._sinks = [FileSink(os.path.join(folder, name)) for name in names]
@@ -50,6 +51,7 @@ class Folder:
         self._ids.add(record.id)
         for row in new:
             self._docs.write(row)
+        self._wanted.update((name, record.id) for name in gold)
         ours = {"answers": record.answers, "group": record.group}
         metadata = {**(record.meta or {}), **{name: value for name, value in ours.items() if value}}
         self._queries.write(_line({"_id": record.id, "text": record.question, "metadata": metadata}))
@@ -57,10 +59,21 @@ class Folder:
         return b""
 
     def end(self) -> bytes:
-        """Put the three files in their place."""
+        """Put the three files in their place. Raises `DataError` where the corpus lacks a gold document: nothing could
+        find it, and `import beir` would refuse the line."""
+        for name in self._known:
+            self._wanted.pop(name, None)
         if self._corpus:
             for doc in corpora.read(self._corpus, _stop):
                 self._docs.write(_doc(doc.id, doc))
+                self._wanted.pop(doc.id, None)
+        if self._wanted:
+            name, question = next(iter(self._wanted.items()))
+            where = f"in {self._corpus}" if self._corpus else "among the pools and hits"
+            raise DataError(
+                f"{len(self._wanted)} gold documents are not {where}, such as '{name}' of question {question}",
+                "Give the whole corpus with --corpus FILE.",
+            )
         for sink in self._sinks:
             sink.finish()
         return b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from inspect import signature
@@ -31,7 +32,7 @@ def opened(name: str, output: str | None, options: Mapping[str, Any]) -> Opened:
     for option in options:
         if option not in known:
             raise UsageError(f"--{option}: {name} has no use for it", f"Leave --{option} out.")
-    if "corpus" in options:
+    if "corpus" in options and not os.path.isdir(options["corpus"]):
         check_inputs([options["corpus"]])
     folder = "folder" in known
     if folder and output in (None, "-", ""):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mapped import rows
 
 from ragpack.datasets import DATASETS
-from ragpack.errors import UsageError
+from ragpack.errors import DataError, UsageError
 from ragpack.exports import EXPORTS
 from ragpack.exports.base import RANKED, Selection, exported, passages
 from ragpack.exports.choice import opened
@@ -253,6 +253,23 @@ def test_beir_pools_with_ids_of_their_own(tmp_path):
     corpus.write_text('{"id": "0", "contents": "T\\nx"}\n')
     write(tmp_path, "beir", pools, output=tmp_path / "three", corpus=str(corpus))
     assert (tmp_path / "three/corpus.jsonl").read_text() == '{"_id":"0","title":"T","text":"x"}\n'
+
+
+def test_beir_wants_its_gold_documents(tmp_path):
+    """Hits alone lack what was not found: a corpus without it would be another test collection."""
+    short = {**HITS, "hits": HITS["hits"][1:]}
+    with pytest.raises(DataError, match="1 gold documents are not among the pools and hits, such as 'Red"):
+        write(tmp_path, "beir", [short], output=tmp_path / "out")
+    assert not (tmp_path / "out/queries.jsonl").exists()
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name in ("Red Lisk", "b"):
+        (folder / f"{name}.txt").write_text("x")
+    named = {**short, "gold": ["Red Lisk.txt", "b.txt"]}
+    write(tmp_path, "beir", [named], output=tmp_path / "out", corpus=str(folder))
+    assert (tmp_path / "out/qrels/test.tsv").read_text().count("\n") == 3
+    with pytest.raises(DataError, match=r"2 gold documents are not in .*texts"):
+        write(tmp_path, "beir", [short], output=tmp_path / "other", corpus=str(folder))
 
 
 @pytest.mark.parametrize("kind", ["question", "hits", "pack", "answer"])
