@@ -7,16 +7,21 @@ there. Each hit says which document led to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
 
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.records import Doc
-from ragpack.registry import load
 from ragpack.retrievers.base import Found, Retriever
-from ragpack.retrievers.corpus import Corpus
-from ragpack.retrievers.links import COMMON, STEM, Links
+from ragpack.retrievers.corpus import Corpus, Passages, place_in, ranks_of
+from ragpack.retrievers.index import Manifest, open_index
+from ragpack.retrievers.link_index import SETTINGS, VERSION, StoredLinks, build
+from ragpack.retrievers.links import STEM, LinkIndex, Links
 from ragpack.retrievers.names import Name, Surface, names, surface
+from ragpack.retrievers.opening import opened
 from ragpack.text import STOP_WORDS
 
 _DEPTH = 200
@@ -54,42 +59,59 @@ class Hops:
     version = 1
     """Part of the content key: other links or scores get another number."""
 
-    def __init__(self, corpus: Corpus | None, base: Retriever, n: int, beam: int, weights: Weights) -> None:
+    def __init__(
+        self, corpus: Corpus | None, links: LinkIndex | None, base: Retriever, n: int, beam: int, weights: Weights
+    ) -> None:
         self._base, self._n, self._beam, self._weights = base, n, beam, weights
-        self._docs = _ordered(corpus.docs) if corpus else []
-        self._links = Links(self._docs) if corpus else None
-        self._places = _places(self._docs)
+        self._corpus = None
+        if corpus and links:
+            self._corpus = _Searched(corpus.docs, links, ranks_of(corpus.docs), place_in(corpus.docs))
 
     def search(self, question: str, docs: Sequence[Doc] | None, k: int) -> list[Found]:
         """The best `k` documents that the question or a path from it leads to. `docs` is the question's pool; None
         searches the corpus."""
-        pool = self._docs if docs is None else _ordered(docs)
-        links = self._links if docs is None else Links(pool)
-        assert links is not None
-        place = self._places if docs is None else _places(pool)
-        base = {place[one.doc.id]: one.score for one in self._base.search(question, docs, max(k, _DEPTH))}
-        walk = _Walk(surface(question), pool, links, base, self._weights)
+        searched = self._corpus if docs is None else _pool(docs)
+        assert searched is not None, "no corpus"
+        found = self._base.search(question, docs, max(k, _DEPTH))
+        walk = _Walk(
+            surface(question), searched, {searched.place(one.doc.id): one.score for one in found}, self._weights
+        )
         for _ in range(self._n):
             walk.hop(self._beam)
         return [
-            Found(pool[at], one.score, {"base": base.get(at), "link": one.link, "hop": len(one.path)},
-                  pool[one.path[-1]].id if one.path else None)
+            Found(searched.docs[at], one.score, {"base": walk.base.get(at), "link": one.link, "hop": len(one.path)},
+                  searched.docs[one.path[-1]].id if one.path else None)
             for at, one in walk.best(k)
         ]  # fmt: skip
 
 
-class _Walk:
-    """The paths of one question. Documents are named by their places, which follow their ids."""
+class _Searched(NamedTuple):
+    """Documents with their links; places are those in `docs`."""
 
-    def __init__(
-        self, question: Surface, docs: Sequence[Doc], links: Links, base: dict[int, float], weights: Weights
-    ) -> None:
-        self._docs, self._links, self._weights = docs, links, weights
+    docs: Sequence[Doc]
+    links: LinkIndex
+    rank: Sequence[int] | NDArray[Any]
+    """[n] place of each in the order of ids."""
+    place: Callable[[str], int]
+    """Of an id."""
+
+
+def _pool(docs: Sequence[Doc]) -> _Searched:
+    ordered = sorted(docs, key=lambda doc: doc.id)
+    return _Searched(ordered, Links(ordered), range(len(ordered)), place_in(ordered))
+
+
+class _Walk:
+    """The paths of one question. Documents are named by their places."""
+
+    def __init__(self, question: Surface, searched: _Searched, base: dict[int, float], weights: Weights) -> None:
+        self.base = base
+        self._links, self._rank, self._weights = searched.links, searched.rank, weights
         self._words = frozenset(question.words)
         top = max(base.values(), default=0.0)
         self._own = {at: score / top for at, score in base.items()} if top > 0 else {}
         terms = [word for word in question.words if word not in STOP_WORDS] or question.words
-        self._terms = _Terms(links, dict.fromkeys(term[:STEM] for term in terms))
+        self._terms = _Terms(self._links, dict.fromkeys(term[:STEM] for term in terms))
         self._followed: dict[int, dict[int, float]] = {}
         self.reached = {at: Reached(score) for at, score in self._first(question).items() if score > 0}
 
@@ -99,8 +121,8 @@ class _Walk:
         for at, weight in self._links.titles_in(question).items():
             found[at] = found.get(at, 0.0) + self._weights.lift * weight
         for name in dict.fromkeys(names(question)):
-            holders = self._links.holders.get(name, [])
-            if not 0 < len(holders) <= COMMON:
+            holders = self._links.holding(name)
+            if not holders:
                 continue
             share = self._weights.same * self._links.rarity(name) * (1.0 if len(name) > 1 else 0.5)
             for at in holders:
@@ -108,8 +130,8 @@ class _Walk:
         return found
 
     def best(self, k: int) -> list[tuple[int, Reached]]:
-        """The best `k`, ties by place."""
-        return sorted(self.reached.items(), key=lambda item: (-item[1].score, item[0]))[:k]
+        """The best `k`, ties by id."""
+        return sorted(self.reached.items(), key=lambda item: (-item[1].score, self._rank[item[0]]))[:k]
 
     def hop(self, beam: int) -> None:
         """Follow the links of the `beam` best, all of them with the scores that they had before this hop. None leads to
@@ -143,8 +165,8 @@ class _Walk:
         """Documents that hold names which this one holds and the question lacks, with the sum of the names' rarity."""
         found: dict[int, float] = {}
         for name in self._links.names[at]:
-            holders = self._links.holders[name]
-            if 1 < len(holders) <= COMMON and not self._asked(name):
+            holders = self._links.holding(name)
+            if len(holders) > 1 and not self._asked(name):
                 rarity = self._links.rarity(name)
                 for other in holders:
                     if other != at:
@@ -158,10 +180,10 @@ class _Walk:
 class _Terms:
     """A question's terms, and which documents have them: sets of terms are bits of a number."""
 
-    def __init__(self, links: Links, stems: Iterable[str]) -> None:
+    def __init__(self, links: LinkIndex, stems: Iterable[str]) -> None:
         self._idf = [links.idf(stem) for stem in stems]
         self._total = sum(self._idf) or 1.0
-        self._docs = [frozenset(links.stems.get(stem, ())) for stem in stems]
+        self._docs = [links.having(stem) for stem in stems]
         self._masks: dict[int, int] = {}
         self._shares: dict[int, float] = {}
 
@@ -179,7 +201,10 @@ class _Terms:
 
 
 def open_retriever(
-    corpus: Corpus | None, *, n: int = 2, beam: int = 6, base: str = "bm25", keep: float = 0.85, lift: float = 1.3,
+    corpus: Corpus | None, index: Path | None = None,
+    say: Callable[[str], object] = lambda text: None,  # noqa: ARG005 # nobody listens
+    shard_size: int = 1_000_000,
+    *, n: int = 2, beam: int = 6, base: str = "bm25", keep: float = 0.85, lift: float = 1.3,
     same: float = 0.2, title: float = 1.0, back: float = 0.6, names: float = 0.9, own: float = 0.45, rest: float = 0.5,
 ) -> Hops:  # fmt: skip
     """Follows links between documents for n hops, from the hits of another retriever; no model.
@@ -199,12 +224,10 @@ def open_retriever(
     for key, value in weights._asdict().items():
         if value < 0 or (key in ("keep", "title", "back", "names") and value > 1):
             raise UsageError(f"hops: {key}={value}: weights are at least 0; keep, title, back and names at most 1")
-    return Hops(corpus, load(RETRIEVERS, base)(corpus), n, beam, weights)
-
-
-def _ordered(docs: Sequence[Doc]) -> list[Doc]:
-    return sorted(docs, key=lambda doc: doc.id)
-
-
-def _places(docs: Sequence[Doc]) -> dict[str, int]:
-    return {doc.id: at for at, doc in enumerate(docs)}
+    found = None
+    if corpus and isinstance(corpus.docs, Passages):
+        manifest = Manifest("links", VERSION, corpus.fingerprint, len(corpus.docs), SETTINGS)
+        docs = corpus.docs
+        found = StoredLinks(open_index(index, manifest, lambda folder: build(docs, folder), say), len(docs))
+    links = found or (Links(corpus.docs) if corpus else None)
+    return Hops(corpus, links, opened(base, corpus, index, say, {}, shard_size=shard_size), n, beam, weights)
