@@ -106,6 +106,10 @@ class Retrieve:
     """Hits asked for."""
     index: str
     """`pool`, or the fingerprint of the corpus."""
+    rerank: str | None = None
+    """Canonical reranker string; absent where nothing was reranked."""
+    rerank_depth: int | None = None
+    """Hits that the reranker was given at most."""
     key: str | None = None
     """Content key: equal keys, equal hits."""
 

@@ -21,7 +21,7 @@ _KEPT = 32_768
 
 
 class Embedder:
-    """A model that is loaded when the first text comes. One of a folder serves all who ask for it: see `embedder_of`."""
+    """A model that is loaded when the first text comes. `embedder_of` gives the one of a folder to all who ask."""
 
     def __init__(self, option: str, name: str, folder: Path) -> None:
         self._option, self._name, self._folder = option, name, folder

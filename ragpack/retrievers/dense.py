@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import orjson
 
 from ragpack.errors import UsageError
 from ragpack.flow.keys import digest
 from ragpack.models.embedder import Embedder, Vectors, check_width, embedder_of, shortened
 from ragpack.models.folder import fingerprint_folder, model_folder
+from ragpack.models.usage import Usage, usage_of
 from ragpack.records import Doc
 from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import Corpus
@@ -26,39 +25,6 @@ from ragpack.retrievers.vectors import SHARD, Kind, Layout, Mapped, build, embed
 _VERSION = 1
 DIGITS = 6
 """Of a score; behind them is the noise of sums in single precision."""
-_BGE = "Represent this sentence for searching relevant passages:"
-
-
-class Usage(NamedTuple):
-    """How a family of models wants to be used."""
-
-    question: str = ""
-    """Put before a question."""
-    passage: str = ""
-    """Put before a passage."""
-    dim: int = 0
-    """Dimensions that are kept; 0: all."""
-
-
-MODELS: dict[str, Usage] = {
-    "bge-small-en-v1.5": Usage(_BGE, "", 320),
-    "bge-base-en": Usage(_BGE),
-    "bge-large-en": Usage(_BGE),
-    "bge-small-en": Usage(_BGE),
-    "bge-m3": Usage(),
-    "multilingual-e5-large-instruct": Usage(
-        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
-    ),
-    "e5-": Usage("query:", "passage:"),
-    "mxbai-embed": Usage(_BGE),
-    "snowflake-arctic-embed": Usage(_BGE),
-    "nomic-embed-text": Usage("search_query:", "search_document:"),
-    "gte-": Usage(),
-    "minilm": Usage(),
-    "mpnet": Usage(),
-    "contriever": Usage(),
-}
-"""By a part of the model's name, the first that fits; the prefixes are those of the models' own cards."""
 
 
 class Dense:
@@ -86,7 +52,7 @@ class Dense:
     def _pool(self, question: str, docs: Sequence[Doc]) -> list[tuple[Doc, float]]:
         if not docs:
             return []
-        texts = [passage(doc, self._usage.passage) for doc in docs]
+        texts = [self._usage.of_passage(passage(doc)) for doc in docs]
         group = self._embedder.group(texts)
         vectors = self._cut(np.stack([group[text] for text in texts]))
         # Row by row: a product of matrices may give a row other last bits in another place.
@@ -94,8 +60,8 @@ class Dense:
         return list(zip(docs, values.tolist(), strict=True))
 
     def _embedded(self, question: str) -> Vectors:
-        text = f"{self._usage.question} {question}" if self._usage.question else question
-        return self._cut(self._embedder.encode([text]))[0]
+        vector: Vectors = self._cut(self._embedder.encode([self._usage.of_question(question)]))[0]
+        return vector
 
     def _cut(self, vectors: Vectors) -> Vectors:
         dim = check_width("dense", self._name, self._usage.dim, vectors.shape[1])
@@ -141,33 +107,9 @@ def open_retriever(
     return Dense(embedder, model, usage, fingerprint, corpus.docs if corpus else (), mapped)
 
 
-def usage_of(folder: Path, model: str, dim: int, instruction: str, prefix: str) -> Usage:
-    """What the options say; for `auto` and -1 what the table says of the model, then the prompts `query` and `document`
-    that its folder brings."""
-    name = model.lower() if "/" in model and not Path(model).exists() else folder.resolve().name.lower()
-    known = next((usage for part, usage in MODELS.items() if part in name), None)
-    if known is None:
-        prompts = _prompts(folder)
-        known = Usage(prompts.get("query", "").strip(), (prompts.get("document") or prompts.get("passage") or "").strip())
-    return Usage(_text(instruction, known.question), _text(prefix, known.passage), known.dim if dim < 0 else dim)
-
-
-def passage(doc: Doc, prefix: str = "") -> str:
+def passage(doc: Doc) -> str:
     """What is embedded of a document."""
-    text = f"{doc.title}\n{doc.text}" if doc.title else doc.text
-    return f"{prefix} {text}" if prefix else text
-
-
-def _text(given: str, known: str) -> str:
-    return {"auto": known, "none": ""}.get(given, given)
-
-
-def _prompts(folder: Path) -> dict[str, str]:
-    try:
-        found = orjson.loads((folder / "config_sentence_transformers.json").read_bytes()).get("prompts") or {}
-    except (OSError, orjson.JSONDecodeError, AttributeError):
-        return {}
-    return {key: value for key, value in found.items() if isinstance(value, str)}
+    return f"{doc.title}\n{doc.text}" if doc.title else doc.text
 
 
 def _indexed(
@@ -185,7 +127,7 @@ def _indexed(
     mark = digest(settings)[:8]
 
     def texts(start: int, end: int) -> list[str]:
-        return [passage(doc, usage.passage) for doc in corpus.docs[start:end]]
+        return [usage.of_passage(passage(doc)) for doc in corpus.docs[start:end]]
 
     def embed(batch: Sequence[str]) -> Vectors:
         return shortened(embedder.encode(batch), width)
@@ -208,5 +150,3 @@ def _indexed(
 
 def _size(size: float) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
-
-

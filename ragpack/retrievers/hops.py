@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from ragpack.errors import UsageError, did_you_mean
+from ragpack.errors import UsageError
 from ragpack.records import Doc
-from ragpack.retrievers.base import Found, Retriever
+from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import Corpus, Passages, place_in, ranks_of
 from ragpack.retrievers.index import Manifest, open_index
 from ragpack.retrievers.link_index import SETTINGS, VERSION, StoredLinks, build
 from ragpack.retrievers.links import STEM, LinkIndex, Links
 from ragpack.retrievers.names import Name, Surface, names, surface
-from ragpack.retrievers.opening import opened
+from ragpack.retrievers.parts import Part, open_parts, version_of
 from ragpack.text import STOP_WORDS
 
 _DEPTH = 200
@@ -60,9 +60,12 @@ class Hops:
     """Part of the content key: other links or scores get another number."""
 
     def __init__(
-        self, corpus: Corpus | None, links: LinkIndex | None, base: Retriever, n: int, beam: int, weights: Weights
+        self, corpus: Corpus | None, links: LinkIndex | None, base: Part, n: int, beam: int, weights: Weights
     ) -> None:
-        self._base, self._n, self._beam, self._weights = base, n, beam, weights
+        self._base, self._n, self._beam, self._weights = base.retriever, n, beam, weights
+        plain = base.spec.name == str(base.spec) and version_of(base.retriever) is None
+        self.fingerprint = None if plain else base.fingerprint
+        """Of a base that is more than its name."""
         self._corpus = None
         if corpus and links:
             self._corpus = _Searched(corpus.docs, links, ranks_of(corpus.docs), place_in(corpus.docs))
@@ -73,16 +76,20 @@ class Hops:
         searched = self._corpus if docs is None else _pool(docs)
         assert searched is not None, "no corpus"
         found = self._base.search(question, docs, max(k, _DEPTH))
+        scores = {one.doc.id: one.scores or {} for one in found}
+        absent = dict.fromkeys((name for one in scores.values() for name in one), None)
         walk = _Walk(
             surface(question), searched, {searched.place(one.doc.id): one.score for one in found}, self._weights
         )
         for _ in range(self._n):
             walk.hop(self._beam)
-        return [
-            Found(searched.docs[at], one.score, {"base": walk.base.get(at), "link": one.link, "hop": len(one.path)},
-                  searched.docs[one.path[-1]].id if one.path else None)
-            for at, one in walk.best(k)
-        ]  # fmt: skip
+        hits = []
+        for at, one in walk.best(k):
+            doc = searched.docs[at]
+            own = {"base": walk.base.get(at), "link": one.link, "hop": len(one.path)}
+            bridge = searched.docs[one.path[-1]].id if one.path else None
+            hits.append(Found(doc, one.score, absent | scores.get(doc.id, {}) | own, bridge))
+        return hits
 
 
 class _Searched(NamedTuple):
@@ -213,11 +220,6 @@ def open_retriever(
     s_h(y) = max(s_{h-1}(y), keep * s_{h-1}(x) * link(x, y) + own * own score of y + rest * what y adds to x's terms),
     x the beam best of s_{h-1}; link = max(title, back, names) parts, each in [0, 1].
     """
-    from ragpack.retrievers import RETRIEVERS
-
-    bases = [name for name in RETRIEVERS if name != "hops"]
-    if base not in bases:
-        raise UsageError(f"hops: base={base} is no retriever to start from. {did_you_mean(base, bases)}")
     if n < 0 or beam < 1:
         raise UsageError(f"hops: n={n}, beam={beam}: n is at least 0, beam at least 1")
     weights = Weights(keep, lift, same, title, back, names, own, rest)
@@ -230,4 +232,7 @@ def open_retriever(
         docs = corpus.docs
         found = StoredLinks(open_index(index, manifest, lambda folder: build(docs, folder), say), len(docs))
     links = found or (Links(corpus.docs) if corpus else None)
-    return Hops(corpus, links, opened(base, corpus, index, say, {}, shard_size=shard_size), n, beam, weights)
+    parts = open_parts("hops: base=", base, corpus, index, say, shard_size, but=("hops",))
+    if len(parts) > 1:
+        raise UsageError(f"hops: base={base} names {len(parts)} retrievers", f"Fuse them: base=hybrid({base}).")
+    return Hops(corpus, links, parts[0], n, beam, weights)

@@ -158,11 +158,12 @@ class Mapped:
         # Two ways of mapping: lists of ivf, and the flat codes of the others.
         inverted = layout.kind in ("ivf", "ivfpq")
         flag = faiss.IO_FLAG_MMAP if inverted else getattr(faiss, "IO_FLAG_MMAP_IFC", 0)
-        self._index = faiss.read_index(str(folder / _FILE), flag | faiss.IO_FLAG_READ_ONLY if inverted else flag)
-        self._n = int(self._index.ntotal)
+        index: Any = faiss.read_index(str(folder / _FILE), flag | faiss.IO_FLAG_READ_ONLY if inverted else flag)
+        self._n = int(index.ntotal)
         self._beam = layout.beam
-        if layout.kind in ("ivf", "ivfpq"):
-            self._index.nprobe = layout.probes_of(self._index.nlist)
+        if inverted:
+            index.nprobe = layout.probes_of(index.nlist)
+        self._index = index
         self._hnsw = layout.kind == "hnsw"
 
     def search(self, query: Vectors, k: int) -> tuple[npt.NDArray[np.int64], Vectors]:

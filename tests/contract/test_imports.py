@@ -17,6 +17,7 @@ from ragpack.encoders import ENCODERS
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
 from ragpack.registry import load, parameters_of
+from ragpack.rerankers import RERANKERS
 from ragpack.retrievers import RETRIEVERS
 from ragpack.statistics import TABLES
 
@@ -28,7 +29,8 @@ HEAVY = {
 FAMILIES = {
     "candidates": (CANDIDATES, {"lexical", "problem", "snippet"}),
     "packers": (PACKERS, {"objective", "selection"}),
-    "retrievers": (RETRIEVERS, {"base", "corpus", "links", "names"}),
+    "retrievers": (RETRIEVERS, {"base", "corpus", "links", "names", "parts", "vectors"}),
+    "rerankers": (RERANKERS, {"base"}),
     "readers": (READERS, {"base", "prompt"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
