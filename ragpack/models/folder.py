@@ -8,12 +8,10 @@ from pathlib import Path
 
 from ragpack.errors import BackendError, Missing, UsageError
 from ragpack.flow.keys import fingerprint_file
-from ragpack.registry import Spec, Value, inner_specs, inner_text
+from ragpack.registry import Spec, Value
 
 _PATHS = ("model", "embedder")
 """Options whose value may be a folder."""
-_SPECS = ("of", "base")
-"""Options whose value is a spec, or several."""
 
 
 def model_folder(option: str, name: str) -> Path:
@@ -58,23 +56,8 @@ def without_paths(spec: Spec) -> Spec:
 
 
 def _shown(key: str, value: Value) -> Value:
-    if key in _SPECS and isinstance(value, str):
-        return "+".join(map(_inner, inner_specs(value)))
     path = Path(str(value)).expanduser()
     return path.resolve().name if key in _PATHS and path.is_dir() else value
-
-
-def _inner(text: str) -> str:
-    """A spec inside another one: which family it is of, and so what its options are, is not known here."""
-    name, _, rest = text.partition(":")
-    given: list[tuple[str, Value]] = []
-    for piece in filter(None, rest.split(",")):
-        key, equals, value = piece.partition("=")
-        if not equals or "(" in key:  # the bare value of `model`, or of `of`
-            key, value = ("model" if Path(piece).expanduser().is_dir() or "(" not in piece else "of"), piece
-            key = "of" if "+" in piece and not Path(piece).expanduser().is_dir() else key
-        given.append((key, _shown(key, value)))
-    return inner_text(Spec(name, tuple(sorted(given))))
 
 
 def without_bars() -> None:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragpack.errors import DataError, UsageError, did_you_mean
-from ragpack.models.folder import without_paths
 from ragpack.records import Doc, Hits, Question, Raw, Retrieve
 from ragpack.registry import Parameter, Spec, load, parameters_of, parse_spec
 from ragpack.retrievers import RETRIEVERS
 from ragpack.retrievers.base import Found, Retriever
 from ragpack.retrievers.corpus import DUPLICATES, Corpus, Fail, read_corpus
 from ragpack.retrievers.opening import opened
-from ragpack.retrievers.parts import version_of
+from ragpack.retrievers.parts import named, version_of
 from ragpack.stage import Payload, Stage, Task, each
 from ragpack.stages.rerank import check_rerank, either, open_rerank
 
@@ -86,7 +85,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     index = corpus.fingerprint if corpus else "pool"
     # Keys of a retriever that has neither version nor model stay as they are.
     version = version_of(retriever)
-    name = str(without_paths(spec))
+    name = str(named(spec))
     rerank = open_rerank(params.rerank, params.rerank_depth, params.k) if params.rerank else None
     depth = rerank.depth if rerank else params.k
 

@@ -56,7 +56,7 @@ def test_exact_search_is_numpys(tmp_path):
     ("layout", "least"),
     [
         (FLAT._replace(kind="hnsw"), 0.95),
-        (FLAT._replace(kind="ivf"), 0.9),
+        (FLAT._replace(kind="ivf"), 0.8),
         (FLAT._replace(kind="ivf", lists=50, probes=50), 1.0),
         (FLAT._replace(kind="ivfpq", parts=16, probes=64), 0.6),
     ],
@@ -87,8 +87,8 @@ def test_all_that_tie_with_the_last_are_given(tmp_path):
     rows = np.tile(clustered(1), (500, 1))
     rows[7] = unit(-rows[7:8])
     places, scores = made(tmp_path, rows).search(rows[0], 3)
-    assert sorted(places.tolist())[:499] == [at for at in range(500) if at != 7]
-    assert len(set(scores[:499].tolist())) == 1
+    tied = places[scores == scores[0]]
+    assert sorted(tied.tolist()) == [at for at in range(500) if at != 7]
 
 
 @pytest.mark.usefixtures("small_shards")
