@@ -64,6 +64,11 @@ bench-selection: _core
     @"{{cache}}/peers/bin/python" -c "import submodlib, apricot, langchain_core, llama_index.core" 2>/dev/null || "{{cache}}/peers/bin/python" -m pip install -q --disable-pip-version-check submodlib-py apricot-select langchain-core llama-index-core
     {{python}} docs/bench/selection.py --peers "{{cache}}/peers/bin/python" --growth
 
+# dense search and embedding beside bare FAISS and sentence-transformers; MODEL is a sentence-transformers folder
+bench-dense MODEL *args: _core
+    @{{python}} -c "import faiss, sentence_transformers" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e '.[dense]'
+    {{python}} docs/bench/dense.py "{{MODEL}}" {{args}}
+
 # the wheel in an environment of its own, without extras
 smoke: _test-tools
     {{python}} -m pytest tests/contract/test_wheel.py

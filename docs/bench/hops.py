@@ -9,8 +9,8 @@
 
 A spec may end in `| bi:FOLDER`: its hits, 50 or less, reranked. `--vectors DIR` keeps what the model made of each text.
 
-DATA holds `hotpotqa/`, `2wikimultihopqa/` and `musique/`, and `nq/` and `popqa/` for those two. A hash of a question's id decides its half. Settings are
-chosen on half 0 and reported on half 1; `--half all` takes both.
+DATA holds `hotpotqa/`, `2wikimultihopqa/` and `musique/`, and `nq/` and `popqa/` for those two. A hash of a question's
+id decides its half. Settings are chosen on half 0 and reported on half 1; `--half all` takes both.
 """
 
 from __future__ import annotations
@@ -157,14 +157,14 @@ def remember(folder: Path) -> None:
 def with_model(folder: str) -> list[str]:
     """The rows of the table with an embedding model."""
     dense = f"dense({folder})"
-    return ["bm25", f"dense:{folder}", f"hybrid:bm25+{dense}", f"bm25 | bi:{folder}", "hops",
-            f"hops:base={dense}", f"hops:base=hybrid(bm25+{dense})", f"hybrid:hops+{dense}", f"hops | bi:{folder}"]  # fmt: skip
+    return ["bm25", f"dense:{folder}", f"hybrid:bm25+{dense}", f"bm25 | bi:{folder}", "hops", f"hops:base={dense}",
+            f"hops:base=hybrid(bm25+{dense})", f"hybrid:hops+{dense}", f"hops | bi:{folder}"]  # fmt: skip
 
 
 def shown(text: str) -> str:
     """A spec without the folder of its model."""
     base, _, rerank = text.partition(" | ")
-    return str(named(parsed(base))) + (f" | {rerank.partition(':')[0]}" if rerank else "")
+    return str(named(parsed(base))) + (f"` then `{rerank.partition(':')[0]}" if rerank else "")
 
 
 def opened(text: str, searched: Corpus | None) -> Retriever:
@@ -205,7 +205,7 @@ def table(found: list[Set], specs: list[str]) -> None:
             cells = [
                 one.name,
                 str(len(one.questions)),
-                f"`{shown(spec)}`".replace(" | ", "` then `"),
+                f"`{shown(spec)}`",
                 *numbers,
                 f"{result.milliseconds:.1f}",
             ]
