@@ -29,7 +29,22 @@ HEAVY = {
 FAMILIES = {
     "candidates": (CANDIDATES, {"lexical", "problem", "snippet"}),
     "packers": (PACKERS, {"objective", "selection"}),
-    "retrievers": (RETRIEVERS, {"base", "corpus", "links", "names", "parts", "vectors"}),
+    "retrievers": (
+        RETRIEVERS,
+        {
+            "base",
+            "corpus",
+            "index",
+            "link_index",
+            "links",
+            "mapped",
+            "names",
+            "opening",
+            "parts",
+            "postings",
+            "vectors",
+        },
+    ),
     "rerankers": (RERANKERS, {"base"}),
     "readers": (READERS, {"base", "prompt"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
