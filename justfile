@@ -79,6 +79,11 @@ bench-retrieval *args: _core
     @"{{cache}}/peers/bin/python" -c "import rank_bm25" 2>/dev/null || "{{cache}}/peers/bin/python" -m pip install -q --disable-pip-version-check rank_bm25
     {{python}} docs/bench/retrieval.py --peers "{{cache}}/peers/bin/python" {{args}}
 
+# dense search and embedding beside bare FAISS and sentence-transformers; MODEL is a sentence-transformers folder
+bench-dense MODEL *args: _core
+    @{{python}} -c "import faiss, sentence_transformers" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e '.[dense]'
+    {{python}} docs/bench/dense.py "{{MODEL}}" {{args}}
+
 # the wheel in an environment of its own, without extras
 smoke: _test-tools
     {{python}} -m pytest tests/contract/test_wheel.py

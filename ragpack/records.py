@@ -121,6 +121,10 @@ class Retrieve:
     """Tokens of these calls together."""
     settings: Raw | None = None
     """All that decides a corpus's index and the words of a question, defaults too; absent for pools."""
+    rerank: str | None = None
+    """Canonical reranker string; absent where nothing was reranked."""
+    rerank_depth: int | None = None
+    """Hits that the reranker was given at most."""
     key: str | None = None
     """Content key: equal keys, equal hits."""
 

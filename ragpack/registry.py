@@ -4,7 +4,10 @@ A spec is `name:key=value,key=value`. In a list, a piece `name` or `name:…` be
 `key=value` continues the last one. The canonical form drops defaults and sorts the keys; it is the same in the
 record, in the table and on the command line, and reading it gives the same spec again.
 
-A plug-in's keyword-only parameters are its options: names, types and defaults.
+A plug-in's keyword-only parameters are its options: names, types and defaults. The first piece behind the name may be
+the bare value of the option `of` or `model`: `hybrid:bm25+dense`.
+
+A spec may be a value in another one. There it is written `name(key=value;key=value)`, since commas end a value.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 from ragpack.errors import UsageError, did_you_mean
 
 Value = int | float | bool | str
+BARE = ("of", "model")
+"""Options whose name may be left out in the first place."""
 
 
 class Parameter(NamedTuple):
@@ -90,8 +95,11 @@ def parse_spec(
         raise UsageError(f"unknown {family} '{name}'. {did_you_mean(name, known)}")
     options = parameters(name)
     given: dict[str, Value] = {}
-    for pair in filter(None, rest.split(",")):
+    bare = next((key for key in BARE if key in options), None)
+    for at, pair in enumerate(filter(None, rest.split(","))):
         key, equals, value = (part.strip() for part in pair.partition("="))
+        if bare and at == 0 and (not equals or "(" in key):
+            key, equals, value = bare, "=", pair.strip()
         if not equals:
             raise UsageError(f"'{text}': '{pair}' is not key=value")
         if key not in options:
@@ -101,6 +109,49 @@ def parse_spec(
             raise UsageError(f"'{text}' gives '{key}' twice")
         given[key] = options[key].read(value, text)
     return Spec(name, tuple(sorted((k, v) for k, v in given.items() if v != options[k].default)))
+
+
+def inner_specs(text: str) -> list[str]:
+    """The specs that a value holds, joined by `+`, each as it would be written by itself.
+
+    >>> inner_specs("bm25+dense(model=x;dim=320)")
+    ['bm25', 'dense:model=x,dim=320']
+    >>> inner_specs("hybrid(of=bm25+dense(dim=9;model=x);fuse=rrf)")
+    ['hybrid:of=bm25+dense(dim=9;model=x),fuse=rrf']
+    """
+    depth, pieces = 0, [""]
+    for char in text:
+        if char == ")":
+            depth -= 1
+            if depth == 0:
+                continue
+        if char == "(":
+            depth += 1
+            char = ":" if depth == 1 else char
+        elif char == ";" and depth == 1:
+            char = ","
+        elif char == "+" and depth == 0:
+            pieces.append("")
+            continue
+        if depth < 0:
+            break
+        pieces[-1] += char
+    if depth != 0:
+        raise UsageError(f"'{text}': a parenthesis is not closed, or not opened", "Write name(key=value;key=value).")
+    found = [piece.strip() for piece in pieces]
+    if not all(found):
+        raise UsageError(f"'{text}' has an empty piece", "Join specs by `+`: bm25+dense.")
+    return found
+
+
+def inner_text(spec: Spec) -> str:
+    """A spec as a value of another one.
+
+    >>> inner_text(Spec("dense", (("dim", 320), ("model", "x"))))
+    'dense(dim=320;model=x)'
+    """
+    name, colon, rest = str(spec).partition(":")
+    return f"{name}({';'.join(rest.split(','))})" if colon else name
 
 
 def load(table: Mapping[str, str], name: str) -> Any:  # noqa: ANN401 # whatever the table names

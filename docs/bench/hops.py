@@ -4,9 +4,13 @@
     python docs/bench/hops.py DATA --retriever hops:n=1   # other specs; the option may be repeated
     python docs/bench/hops.py DATA --ablation             # hops without one ingredient at a time
     python docs/bench/hops.py DATA --choose               # the search that chose the defaults, on its half; minutes
+    python docs/bench/hops.py DATA --model FOLDER         # bm25, dense, hybrid, hops and rerank with an embedding model
+    python docs/bench/hops.py DATA --set 2Wiki            # some of the sets; NQ and PopQA only if they are named
 
-DATA holds `hotpotqa/`, `2wikimultihopqa/` and `musique/`. A hash of a question's id decides its half. Settings are
-chosen on half 0 and reported on half 1; `--half all` takes both.
+A spec may end in `| bi:FOLDER`: its hits, 50 or less, reranked. `--vectors DIR` keeps what the model made of each text.
+
+DATA holds `hotpotqa/`, `2wikimultihopqa/` and `musique/`, and `nq/` and `popqa/` for those two. A hash of a question's
+id decides its half. Settings are chosen on half 0 and reported on half 1; `--half all` takes both.
 """
 
 from __future__ import annotations
@@ -15,21 +19,28 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from ragpack.datasets import corpus, hotpotqa, musique, twowiki  # noqa: E402 # the tree before an installed ragpack
+from ragpack.datasets import corpus, hotpotqa, musique, nq, popqa, twowiki  # noqa: E402 # the tree before an installed ragpack
 from ragpack.metrics.retrieval import all_gold_at, recall_at  # noqa: E402 # as above
-from ragpack.records import Question  # noqa: E402 # as above
+from ragpack.models.embedder import Embedder  # noqa: E402 # as above
+from ragpack.records import Doc, Question  # noqa: E402 # as above
 from ragpack.registry import arguments_of, load, parse_spec  # noqa: E402 # as above
+from ragpack.rerankers.base import Passage  # noqa: E402 # as above
 from ragpack.retrievers import RETRIEVERS  # noqa: E402 # as above
-from ragpack.retrievers.base import Retriever  # noqa: E402 # as above
+from ragpack.retrievers.base import Found, Retriever  # noqa: E402 # as above
 from ragpack.retrievers.corpus import Corpus  # noqa: E402 # as above
+from ragpack.retrievers.parts import named, parsed  # noqa: E402 # as above
+from ragpack.stages.rerank import Rerank, open_rerank  # noqa: E402 # as above
 from ragpack.stages.retrieve import options_of  # noqa: E402 # as above
 
 CUTS = (2, 5, 10)
@@ -82,6 +93,20 @@ def sets(data: Path, half: int | None) -> Iterator[Set]:
         yield Set(title, [one for one in found if one.gold and half in (None, half_of(one.id))], searched)
 
 
+def single_hop(data: Path, name: str, half: int | None) -> Set:
+    """NQ or PopQA, searched in the corpus of its folder. PopQA's gold paragraphs are those of its own pools, which the
+    corpus holds under the same ids."""
+    files = data / name.lower()
+    passages = list(corpus.read(str(files / f"{name.lower()}_corpus.derived.jsonl.gz"), refuse))
+    if name == "NQ":
+        gold = str(files / "nq_gold.derived.tsv")
+        questions = list(nq.read(str(files / "nq-open-oracle.jsonl.gz"), refuse, gold=gold))
+    else:
+        questions = list(popqa.read(str(files / "popqa_hipporag.json"), refuse))
+    kept = [replace(one, docs=None) for one in questions if half is None or half_of(one.id) == half]
+    return Set(name, kept, Corpus(passages, ""))
+
+
 def half_of(identity: str) -> int:
     """0: settings are chosen on it; 1: they are reported on it."""
     return blake2b(identity.encode(), digest_size=8).digest()[0] & 1
@@ -92,8 +117,61 @@ def refuse(source: str, number: int, error: Exception, identity: object) -> None
     raise SystemExit(f"{source}:{number}: {identity}: {error}")
 
 
+class Reranked:
+    """A retriever whose hits a reranker puts into another order."""
+
+    def __init__(self, base: Retriever, rerank: Rerank) -> None:
+        self._base, self._rerank = base, rerank
+
+    def search(self, question: str, docs: Sequence[Doc] | None, k: int) -> list[Found]:
+        """As `retrieve --rerank` does."""
+        found = self._base.search(question, docs, self._rerank.depth)
+        passages = [Passage(one.doc.title, one.doc.text) for one in found]
+        values = self._rerank.reranker.scores(question, passages)
+        order = sorted(range(len(found)), key=lambda at: (-values[at], at))
+        return [found[at]._replace(score=values[at]) for at in order[:k]]
+
+
+def remember(folder: Path) -> None:
+    """Take vectors from the files of a folder, and write new ones there: a text is embedded once, in whatever run. Last
+    bits then hang on the run that embedded it."""
+    known: dict[str, Any] = {}
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as found:
+            known.update(zip(found["keys"].tolist(), found["vectors"], strict=True))
+    plain = Embedder.encode
+
+    def encode(self: Embedder, texts: Sequence[str]) -> Any:  # noqa: ANN401 # float32 vectors
+        keys = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if new:
+            made = plain(self, list(new.values()))
+            known.update(zip(new, made, strict=True))
+            folder.mkdir(parents=True, exist_ok=True)
+            np.savez(folder / f"{len(known):09d}.npz", keys=np.array(list(new)), vectors=made)
+        return np.stack([known[key] for key in keys])
+
+    Embedder.encode = encode  # type: ignore[method-assign] # for this process
+
+
+def with_model(folder: str) -> list[str]:
+    """The rows of the table with an embedding model."""
+    dense = f"dense({folder})"
+    return ["bm25", f"dense:{folder}", f"hybrid:bm25+{dense}", f"bm25 | bi:{folder}", "hops", f"hops:base={dense}",
+            f"hops:base=hybrid(bm25+{dense})", f"hybrid:hops+{dense}", f"hops | bi:{folder}"]  # fmt: skip
+
+
+def shown(text: str) -> str:
+    """A spec without the folder of its model."""
+    base, _, rerank = text.partition(" | ")
+    return str(named(parsed(base))) + (f"` then `{rerank.partition(':')[0]}" if rerank else "")
+
+
 def opened(text: str, searched: Corpus | None) -> Retriever:
     """The retriever of a spec."""
+    text, _, rerank = text.partition(" | ")
+    if rerank:
+        return Reranked(opened(text, searched), open_rerank(rerank, None, max(CUTS)))
     spec = parse_spec(text, "retriever", RETRIEVERS, options_of)
     opener = load(RETRIEVERS, spec.name)
     retriever: Retriever = opener(searched, **arguments_of(opener, dict(spec.given)))
@@ -124,7 +202,13 @@ def table(found: list[Set], specs: list[str]) -> None:
         for spec in specs:
             result = scored(opened(spec, one.corpus), one)
             numbers = [f"{value:.3f}" for value in (*result.recall.values(), *result.all_gold.values())]
-            cells = [one.name, str(len(one.questions)), f"`{spec}`", *numbers, f"{result.milliseconds:.1f}"]
+            cells = [
+                one.name,
+                str(len(one.questions)),
+                f"`{shown(spec)}`",
+                *numbers,
+                f"{result.milliseconds:.1f}",
+            ]
             print(f"| {' | '.join(cells)} |", flush=True)
 
 
@@ -178,13 +262,23 @@ def main() -> None:
     parser.add_argument("--choose", action="store_true")
     parser.add_argument("--minutes", type=float, default=30.0, help="The longest search of --choose.")
     parser.add_argument("--half", choices=["0", "1", "all"])
+    parser.add_argument("--model", help="Folder of a sentence-transformers model: the table with dense rows.")
+    parser.add_argument("--vectors", type=Path, metavar="DIR", help="Keep vectors here from run to run.")
+    parser.add_argument("--set", action="append", choices=["HotpotQA", "2Wiki", "MuSiQue", "NQ", "PopQA"])
     options = parser.parse_args()
     half = options.half or ("0" if options.choose else "1")
-    found = list(sets(options.data, None if half == "all" else int(half)))
+    which = None if half == "all" else int(half)
+    found = [one for one in sets(options.data, which) if not options.set or one.name in options.set]
+    found += [single_hop(options.data, name, which) for name in ("NQ", "PopQA") if name in (options.set or ())]
+    if options.vectors:
+        remember(options.vectors)
+    specs = list(ABLATION if options.ablation else ("bm25", "hops"))
+    if options.model:
+        specs = with_model(options.model)
     if options.choose:
         choose(found, options.minutes)
     else:
-        table(found, options.retriever or list(ABLATION if options.ablation else ("bm25", "hops")))
+        table(found, options.retriever or specs)
 
 
 if __name__ == "__main__":

@@ -39,8 +39,19 @@ def retrieve(
         typer.Option("--shard-size", metavar="N", min=1, help="Passages indexed at once: less memory, the same hits."),
     ] = 1_000_000,
     retriever: Annotated[
-        str, typer.Option("--retriever", metavar="SPEC", help="name:key=value,…; `ragpack list retrievers`.")
-    ] = "bm25",
+        str | None,
+        typer.Option(
+            "--retriever", metavar="SPEC", help="name:key=value,…; `ragpack list retrievers`.  [default: bm25]"
+        ),
+    ] = None,
+    rerank: Annotated[
+        str | None,
+        typer.Option("--rerank", metavar="SPEC", help="Reorder the hits by ce:MODEL or bi:MODEL; reads hits too."),
+    ] = None,
+    rerank_depth: Annotated[
+        int | None,
+        typer.Option("--rerank-depth", metavar="N", min=1, help="Hits to rerank.  [default: 50, or k if more]"),
+    ] = None,
     tokenizer: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +71,7 @@ def retrieve(
     assert isinstance(flow, Flow)
     params = RetrieveParams(
         k=k, retriever=retriever, corpus=corpus, index=index, duplicates=duplicates, shard_size=shard_size,
-        skip=flow.on_error == "skip",
+        skip=flow.on_error == "skip", rerank=rerank, rerank_depth=rerank_depth,
     )  # fmt: skip
     shown = params
     if isinstance(reader, Chosen):

@@ -21,6 +21,7 @@ import orjson
 
 from ragpack.errors import BackendError, DataError, Missing, UsageError
 from ragpack.flow.keys import digest, fingerprint_file
+from ragpack.models.folder import device
 from ragpack.tokens import Counter
 
 PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
@@ -95,13 +96,6 @@ def _fingerprint(path: Path) -> str:
 def versions() -> str:
     """Version of the package, for a method's fingerprint."""
     return f"llmlingua/{metadata.version('llmlingua')}"
-
-
-def device() -> str:
-    """Where models run: RAGPACK_DEVICE, else a GPU if there is one."""
-    import torch
-
-    return os.environ.get("RAGPACK_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class ReaderTokens:

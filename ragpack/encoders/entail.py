@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ragpack.encoders.base import Encoder, Pair, fingerprint_folder, model_folder, not_a_model, without_bars
+from ragpack.encoders.base import Encoder, Pair
 from ragpack.errors import UsageError
+from ragpack.models.folder import device, fingerprint_folder, model_folder, not_a_model, without_bars
 
 BATCH = 32
 _NAMES = ("entailment", "entail", "entails")
@@ -84,7 +85,6 @@ class _Entail:
     def _load(self) -> None:
         if self._model is not None:
             return
-        import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
         without_bars()
@@ -93,7 +93,7 @@ class _Entail:
             model = AutoModelForSequenceClassification.from_pretrained(str(self._folder))
         except Exception as error:
             raise not_a_model("--entail", self._name, error) from None
-        self._model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+        self._model = model.to(device()).eval()
         # Two places less: some families begin to count positions at 2.
         room = int(getattr(model.config, "max_position_embeddings", None) or 514) - 2
         self._longest = min(int(self._tokenizer.model_max_length), room)

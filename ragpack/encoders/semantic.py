@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ragpack.encoders.base import Encoder, Pair, fingerprint_folder, model_folder, not_a_model, without_bars
+from ragpack.encoders.base import Encoder, Pair
+from ragpack.models.embedder import embedder_of
+from ragpack.models.folder import fingerprint_folder, model_folder
 
-BATCH = 64
 KEPT = 8192  # vectors; the snippets of a question come again in each of its rows
 
 
@@ -26,9 +26,7 @@ def open_semantic(model: str, option: str = "--semantic") -> Encoder:
 class _Semantic:
     def __init__(self, name: str, option: str, folder: Path) -> None:
         self.fingerprint = fingerprint_folder(folder, "semantic/1")
-        self._name, self._option = name, option
-        self._folder = folder
-        self._model: Any = None
+        self._embedder = embedder_of(option, name, folder)
         self._vectors: dict[str, npt.NDArray[np.float32]] = {}
 
     def scores(self, pairs: Sequence[Pair]) -> list[float]:
@@ -37,19 +35,5 @@ class _Semantic:
             self._vectors.clear()
         new = [text for text in texts if text not in self._vectors]
         if new:
-            self._vectors.update(zip(new, self._encode(new), strict=True))
+            self._vectors.update(zip(new, self._embedder.encode(new), strict=True))
         return [float(self._vectors[pair.claim] @ self._vectors[pair.text]) for pair in pairs]
-
-    def _encode(self, texts: list[str]) -> npt.NDArray[np.float32]:
-        if self._model is None:
-            from sentence_transformers import SentenceTransformer
-
-            without_bars()
-            try:
-                self._model = SentenceTransformer(str(self._folder))
-            except Exception as error:
-                raise not_a_model(self._option, self._name, error) from None
-        found: npt.NDArray[np.float32] = self._model.encode(
-            texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
-        )
-        return found

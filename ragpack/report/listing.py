@@ -15,8 +15,9 @@ from ragpack.readers import READERS
 from ragpack.readers.prompt import TEMPLATES
 from ragpack.records import RECORDS
 from ragpack.registry import Parameter, load
+from ragpack.rerankers import RERANKERS
 from ragpack.retrievers import RETRIEVERS
-from ragpack.stages import policies, retrieve
+from ragpack.stages import policies, rerank, retrieve
 from ragpack.statistics import TABLES
 
 
@@ -48,6 +49,14 @@ def _retrievers() -> list[str]:
     return found
 
 
+def _rerankers() -> list[str]:
+    found = []
+    for name in RERANKERS:
+        found.append(f"{name} — {_first(load(RERANKERS, name))}")
+        found += _parameters(rerank.options_of(name))
+    return found
+
+
 def _tables() -> list[str]:
     return [f"{name} — {_first(load(TABLES, name))}" for name in TABLES]
 
@@ -73,6 +82,7 @@ def _names(names: Iterable[str]) -> Callable[[], list[str]]:
 FAMILIES: dict[str, Callable[[], list[str]]] = {
     "policies": _policies,
     "retrievers": _retrievers,
+    "rerankers": _rerankers,
     "tables": _tables,
     "profiles": _names(PROFILES),
     "matches": _names(MATCHES),

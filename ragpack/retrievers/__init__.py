@@ -6,6 +6,8 @@ where each question brings its own pool. To add one: one file, one line here.
 
 RETRIEVERS: dict[str, str] = {
     "bm25": "ragpack.retrievers.bm25:open_retriever",
+    "dense": "ragpack.retrievers.dense:open_retriever",
+    "hybrid": "ragpack.retrievers.hybrid:open_retriever",
     "hops": "ragpack.retrievers.hops:open_retriever",
     "ircot": "ragpack.retrievers.ircot:open_retriever",
 }

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from ragpack.errors import UsageError, did_you_mean
+from ragpack.errors import UsageError
 from ragpack.records import Doc
-from ragpack.retrievers.base import Found, Retriever
+from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import Corpus, Passages, place_in, ranks_of
 from ragpack.retrievers.index import Manifest, open_index
 from ragpack.retrievers.link_index import SETTINGS, VERSION, StoredLinks, build
 from ragpack.retrievers.links import STEM, LinkIndex, Links
 from ragpack.retrievers.names import Name, Surface, names, surface
-from ragpack.retrievers.opening import opened
+from ragpack.retrievers.parts import Part, open_parts, version_of
 from ragpack.text import STOP_WORDS
 
 _DEPTH = 200
@@ -55,13 +55,16 @@ class Hops:
     """A base retriever whose hits lead on to others."""
 
     def __init__(
-        self, corpus: Corpus | None, links: LinkIndex | None, base: Retriever, n: int, beam: int, weights: Weights
+        self, corpus: Corpus | None, links: LinkIndex | None, base: Part, n: int, beam: int, weights: Weights
     ) -> None:
         self.version = 2 if corpus else 1
         """Part of the content key: other links or scores get another number."""
-        self.settings = getattr(base, "settings", None)
+        self.settings = getattr(base.retriever, "settings", None)
         """Those of the base."""
-        self._base, self._n, self._beam, self._weights = base, n, beam, weights
+        self._base, self._n, self._beam, self._weights = base.retriever, n, beam, weights
+        plain = base.spec.name == str(base.spec) and version_of(base.retriever) is None
+        self.fingerprint = None if plain else base.fingerprint
+        """Of a base that is more than its name."""
         self._corpus = None
         if corpus and links:
             ranks: Any = ranks_of(corpus.docs)
@@ -72,20 +75,26 @@ class Hops:
         searches the corpus."""
         searched = self._corpus if docs is None else _pool(docs)
         assert searched is not None, "no corpus"
-        walk = _Walk(surface(question), searched, self._first(question, docs, searched, max(k, _DEPTH)), self._weights)
+        first, scores = self._first(question, docs, searched, max(k, _DEPTH))
+        absent = dict.fromkeys((name for one in scores.values() for name in one), None)
+        walk = _Walk(surface(question), searched, first, self._weights)
         for _ in range(self._n):
             walk.hop(self._beam)
-        return [
-            Found(searched.docs[at], one.score, {"base": walk.base.get(at), "link": one.link, "hop": len(one.path)},
-                  searched.docs[one.path[-1]].id if one.path else None)
-            for at, one in walk.best(k)
-        ]  # fmt: skip
+        hits = []
+        for at, one in walk.best(k):
+            doc = searched.docs[at]
+            own = {"base": walk.base.get(at), "link": one.link, "hop": len(one.path)}
+            bridge = searched.docs[one.path[-1]].id if one.path else None
+            hits.append(Found(doc, one.score, absent | scores.get(doc.id, {}) | own, bridge))
+        return hits
 
-    def _first(self, question: str, docs: Sequence[Doc] | None, searched: _Searched, k: int) -> dict[int, float]:
-        """Scores of the base, by place."""
+    def _first(self, question: str, docs: Sequence[Doc] | None, searched: _Searched, k: int) -> _First:
         if docs is None and isinstance(self._base, _ByPlace):
-            return dict(self._base.places(question, k))
-        return {searched.place(one.doc.id): one.score for one in self._base.search(question, docs, k)}
+            return _First(dict(self._base.places(question, k)), {})
+        found = self._base.search(question, docs, k)
+        return _First(
+            {searched.place(one.doc.id): one.score for one in found}, {one.doc.id: one.scores or {} for one in found}
+        )
 
 
 @runtime_checkable
@@ -93,6 +102,15 @@ class _ByPlace(Protocol):
     """A retriever that gives places in its corpus sooner than documents."""
 
     def places(self, question: str, k: int) -> Sequence[tuple[int, float]]: ...
+
+
+class _First(NamedTuple):
+    """What the base found."""
+
+    scores: dict[int, float]
+    """By place."""
+    parts: dict[str, dict[str, float | None]]
+    """What the scores are made of, by id."""
 
 
 class _Searched(NamedTuple):
@@ -223,11 +241,8 @@ def open_retriever(
     s_h(y) = max(s_{h-1}(y), keep * s_{h-1}(x) * link(x, y) + own * own score of y + rest * what y adds to x's terms),
     x the beam best of s_{h-1}; link = max(title, back, names) parts, each in [0, 1].
     """
-    from ragpack.retrievers import ASKING, RETRIEVERS
+    from ragpack.retrievers import ASKING
 
-    bases = [name for name in RETRIEVERS if name not in ("hops", *ASKING)]
-    if base not in bases:
-        raise UsageError(f"hops: base={base} is no retriever to start from. {did_you_mean(base, bases)}")
     if n < 0 or beam < 1:
         raise UsageError(f"hops: n={n}, beam={beam}: n is at least 0, beam at least 1")
     weights = Weights(keep, lift, same, title, back, names, own, rest)
@@ -240,4 +255,7 @@ def open_retriever(
         docs = corpus.docs
         found = StoredLinks(open_index(index, manifest, lambda folder: build(docs, folder), say), len(docs))
     links = found or (Links(corpus.docs) if corpus else None)
-    return Hops(corpus, links, opened(base, corpus, index, say, {}, shard_size=shard_size), n, beam, weights)
+    parts = open_parts("hops: base=", base, corpus, index, say, shard_size, but=("hops", *ASKING))
+    if len(parts) > 1:
+        raise UsageError(f"hops: base={base} names {len(parts)} retrievers", f"Fuse them: base=hybrid({base}).")
+    return Hops(corpus, links, parts[0], n, beam, weights)

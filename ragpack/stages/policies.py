@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from ragpack.candidates.snippet import Space
 from ragpack.compressors import COMPRESSORS
 from ragpack.compressors.base import Compressor
 from ragpack.errors import UsageError
+from ragpack.models.folder import without_paths
 from ragpack.packers import PACKERS
 from ragpack.packers.selection import Selection
 from ragpack.registry import Parameter, Spec, Value, arguments_of, load, parameters_of, parse_spec, split_specs
@@ -140,7 +140,7 @@ def _policy(spec: Spec) -> Policy:
     try:
         preparation = prepared(**of_preparation)  # type: ignore[arg-type] # checked when the spec was read
         policy = Policy(
-            _named(spec),
+            str(without_paths(spec)),
             str(shown),
             functools.partial(candidates, **of_space),
             preparation,
@@ -162,7 +162,7 @@ def _compression(spec: Spec) -> Policy:
     opener, candidates = load(COMPRESSORS, spec.name), load(CANDIDATES, "document")
     of_space = arguments_of(candidates, given)
     return Policy(
-        _named(spec),
+        str(without_paths(spec)),
         str(Spec("document", tuple(of_space.items()))),
         functools.partial(candidates, **of_space),
         prepared(),
@@ -172,17 +172,6 @@ def _compression(spec: Spec) -> Policy:
         scores=False,
         compress=functools.partial(opener, **arguments_of(opener, given)),
     )
-
-
-def _named(spec: Spec) -> str:
-    """A policy's name in the record. A path belongs to one machine: there stands the folder's name, and the key has the
-    fingerprint of its files."""
-    return str(Spec(spec.name, tuple((key, _shown(key, value)) for key, value in spec.given)))
-
-
-def _shown(key: str, value: Value) -> Value:
-    path = Path(str(value)).expanduser()
-    return path.resolve().name if key in ("model", "embedder") and path.is_dir() else value
 
 
 def _try(policy: Policy) -> None:

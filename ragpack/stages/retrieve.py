@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragpack.errors import DataError, UsageError, did_you_mean
-from ragpack.records import Doc, Hits, Question, Raw
+from ragpack.records import Doc, Hits, Question, Raw, Retrieve
 from ragpack.registry import Parameter, Spec, load, parameters_of, parse_spec
 from ragpack.retrievers import ASKING, RETRIEVERS
 from ragpack.retrievers.base import Found
 from ragpack.retrievers.corpus import DUPLICATES, Corpus, Fail, read_corpus
 from ragpack.retrievers.opening import opened
-from ragpack.stage import Payload, Stage, each
+from ragpack.retrievers.parts import named, version_of
+from ragpack.stage import Payload, Stage, Task, each
 from ragpack.stages.interleave import ReaderParams, Walk, open_thinker
+from ragpack.stages.rerank import check_rerank, either, open_rerank
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,8 @@ class RetrieveParams:
 
     k: int = 5
     """Hits for each question."""
-    retriever: str = "bm25"
-    """Retriever spec."""
+    retriever: str | None = None
+    """Retriever spec; None: `bm25`, and hits that are to be reranked stay those that they are."""
     corpus: str | None = None
     """A file of `ragpack.doc/1`; None: each question's own `docs`."""
     reader: ReaderParams | None = None
@@ -39,6 +41,10 @@ class RetrieveParams:
     """Passages of the corpus that are laid out at once; changes no hit."""
     skip: bool = False
     """Pass over bad lines of the corpus."""
+    rerank: str | None = None
+    """Reranker spec."""
+    rerank_depth: int | None = None
+    """Hits that the reranker is given; None: 50, or k if that is more."""
 
 
 class _Opened(NamedTuple):
@@ -50,6 +56,8 @@ class _Opened(NamedTuple):
     """A `Retriever`, or an `Asking` one."""
 
 
+_GIVEN = {"retriever": "given", "index": "given"}
+"""What `retrieve` says of hits that came without it."""
 _PREPARED: dict[RetrieveParams, _Opened] = {}
 """Opened by `prepare`, for the stage in the same process."""
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
@@ -81,36 +89,53 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     index = corpus.fingerprint if corpus else "pool"
     known = getattr(retriever, "settings", None)
     settings = {"settings": known} if known else {}
-    # A retriever that has a version counts it up when it finds otherwise; keys of the others stay as they are.
-    version = getattr(retriever, "version", None)
+    # Keys of a retriever that has neither version nor model stay as they are.
+    version = version_of(retriever)
+    name = str(named(spec))
+    rerank = open_rerank(params.rerank, params.rerank_depth, params.k) if params.rerank else None
+    depth = rerank.depth if rerank else params.k
 
     def pool_of(record: Question) -> list[Doc] | None:
         if corpus is None and record.docs is None:
             raise DataError("the question has no 'docs' of its own", "Give --corpus FILE, a file of ragpack.doc/1.")
         return None if corpus is not None else _each_once(record.docs or [])
 
-    def payload(found: Sequence[Found]) -> Payload:
+    def again(task: Task) -> Payload:
+        earlier: Retrieve | None = task.record.retrieve
+        about = {"retriever": earlier.retriever, "index": earlier.index} if earlier else dict(_GIVEN)
+        return done(task.record.question, task.raw["hits"], {**about, "k": params.k})
+
+    def done(question: str, hits: list[Raw], about: Raw) -> Payload:
+        if rerank:
+            hits, about = rerank.reranked(question, hits), about | rerank.about
+        return {"hits": hits, "retrieve": about}
+
+    rereads = rerank is not None and params.retriever is None and corpus is None
+
+    def payload(question: str, found: Sequence[Found]) -> Payload:
         hits = [_hit(rank, one) for rank, one in enumerate(found, 1)]
-        return {"hits": hits, "retrieve": {"retriever": str(spec), "k": params.k, "index": index, **settings}}
+        return done(question, hits, {"retriever": name, "k": params.k, "index": index, **settings})
 
     def retrieve(record: Question, cells: Sequence[int]) -> list[Payload]:
         del cells
-        return [payload(retriever.search(record.question, pool_of(record), params.k))]
+        return [payload(record.question, retriever.search(record.question, pool_of(record), depth))]
 
     def walk(record: Question) -> Walk:
-        found: Walk = retriever.walk(record.question, pool_of(record), params.k)
+        found: Walk = retriever.walk(record.question, pool_of(record), depth)
         return found
 
     stage = Stage(
         name="retrieve",
         version=1,
-        reads=(Question,),
+        reads=(Question, Hits) if rereads else (Question,),
         writes=Hits,
-        run=each(retrieve),
+        run=either(each(retrieve), again) if rereads else each(retrieve),
         # A corpus stands for itself by its fingerprint; a pool is part of the question.
         projection=(lambda record: record.question) if corpus else _projection,
-        cells=(f"{spec} {params.k}",),
-        fingerprints={"index": index} | ({"retriever": str(version)} if version is not None else {}),
+        cells=(f"{name} {params.k}" + (f" {rerank.name} {rerank.depth}" if rerank else ""),),
+        fingerprints={"index": index}
+        | ({"retriever": version} if version is not None else {})
+        | ({"reranker": rerank.fingerprint} if rerank else {}),
         adds=("hits", "retrieve"),
         base=_base,
         notes=lambda: list(notes),
@@ -120,7 +145,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     thinker = open_thinker(params.reader, retriever.max_tokens, retriever.budget)
     return replace(
         stage,
-        run=lambda tasks: thinker.run(walk, lambda _, walked: payload(walked.found), tasks),
+        run=lambda tasks: thinker.run(walk, lambda record, walked: payload(record.question, walked.found), tasks),
         fingerprints={**stage.fingerprints, **{f"thought {key}": text for key, text in thinker.fingerprints.items()}},
         close=thinker.close,
     )
@@ -155,7 +180,11 @@ def _open(params: RetrieveParams, fail: Fail, say: Callable[[str], object]) -> _
     for name, given in (("--index", params.index), ("--duplicates", params.duplicates != "refuse")):
         if given and not params.corpus:
             raise UsageError(f"{name} needs --corpus FILE", "A question's own documents are scored without an index.")
-    spec = parse_spec(params.retriever, "retriever", RETRIEVERS, options_of)
+    if params.rerank:
+        check_rerank(params.rerank, params.rerank_depth, params.k)
+    elif params.rerank_depth is not None:
+        raise UsageError("--rerank-depth needs --rerank", "Name a reranker: --rerank ce:MODEL.")
+    spec = parse_spec(params.retriever or "bm25", "retriever", RETRIEVERS, options_of)
     _check_reader(spec.name, params.reader)
     index = Path(params.index) if params.index else None
     corpus = None
@@ -165,7 +194,13 @@ def _open(params: RetrieveParams, fail: Fail, say: Callable[[str], object]) -> _
     return _Opened(spec, corpus, retriever)
 
 
-def _projection(record: Question) -> object:
+def _projection(record: Question | Hits) -> object:
+    if isinstance(record, Hits):
+        return [
+            record.question,
+            [asdict(hit) for hit in record.hits],
+            asdict(record.retrieve) if record.retrieve else None,
+        ]
     return [record.question, [asdict(doc) for doc in record.docs or []]]
 
 

@@ -18,6 +18,7 @@ from ragpack.exports import EXPORTS
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
 from ragpack.registry import load, parameters_of
+from ragpack.rerankers import RERANKERS
 from ragpack.retrievers import RETRIEVERS
 from ragpack.statistics import TABLES
 
@@ -34,9 +35,22 @@ FAMILIES = {
     "packers": (PACKERS, {"bound", "costs", "exact", "greedy", "objective", "selection"}),
     "retrievers": (
         RETRIEVERS,
-        {"base", "corpus", "index", "link_index", "links", "mapped", "names", "opening", "postings"},
+        {
+            "base",
+            "corpus",
+            "index",
+            "link_index",
+            "links",
+            "mapped",
+            "names",
+            "opening",
+            "parts",
+            "postings",
+            "vectors",
+        },
     ),
     "readers": (READERS, {"base", "chat", "prompt"}),
+    "rerankers": (RERANKERS, {"base"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
     "datasets": (DATASETS, {"choice", "detect", "emit", "entries", "fields", "gold", "openqa", "sample"}),

@@ -1,0 +1,1 @@
+"""Model folders, and the embedding model that retrievers, rerankers and encoders share."""
