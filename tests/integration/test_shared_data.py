@@ -21,7 +21,7 @@ from ragpack.records import Doc, Hits, Question, ordered
 from ragpack.registry import load
 from ragpack.stages.diagnose import DiagnoseParams, open_diagnose
 from ragpack.stages.pack import PackParams, open_pack
-from ragpack.stages.policies import POLICIES
+from ragpack.stages.policies import CEILINGS, POLICIES
 from ragpack.stages.retrieve import RetrieveParams, open_retrieve
 
 HOTPOT = DATA / "hotpotqa"
@@ -216,5 +216,7 @@ def test_packing_drops_answers():
     """What the project is about: at 160 tokens every policy loses some of what was retrieved."""
     everything = mean("topk", EVERYTHING, "answer_in_context")
     for policy in PACKED:
+        if policy in CEILINGS:  # they know the answers
+            continue
         assert 0.35 <= mean(policy, 160, "answer_in_context") < everything - 0.03
     assert mean("chunk_focused", 160, "answer_in_context") > mean("chunk_packed", 160, "answer_in_context")
