@@ -54,11 +54,14 @@ class Reached(NamedTuple):
 class Hops:
     """A base retriever whose hits lead on to others."""
 
+    version = 1
+    """Part of the content key: other links or scores get another number."""
+
     def __init__(
         self, corpus: Corpus | None, links: LinkIndex | None, base: Part, n: int, beam: int, weights: Weights
     ) -> None:
-        self.version = 2 if corpus else 1
-        """Part of the content key: other links or scores get another number."""
+        if corpus:
+            self.version = 2  # scores over a corpus are rounded otherwise than they were
         self.settings = getattr(base.retriever, "settings", None)
         """Those of the base."""
         self._base, self._n, self._beam, self._weights = base.retriever, n, beam, weights
