@@ -94,15 +94,19 @@ def sets(data: Path, half: int | None) -> Iterator[Set]:
 
 
 def single_hop(data: Path, name: str, half: int | None) -> Set:
-    """NQ or PopQA, searched in the corpus of its folder. PopQA's gold paragraphs are those of its own pools, which the
-    corpus holds under the same ids."""
+    """NQ or PopQA, searched in the corpus of its folder. PopQA's gold paragraphs stand in its own pools; the corpus has
+    them under other ids, and the text tells which. A question whose gold is not all there is left out."""
     files = data / name.lower()
     passages = list(corpus.read(str(files / f"{name.lower()}_corpus.derived.jsonl.gz"), refuse))
     if name == "NQ":
         gold = str(files / "nq_gold.derived.tsv")
         questions = list(nq.read(str(files / "nq-open-oracle.jsonl.gz"), refuse, gold=gold))
     else:
-        questions = list(popqa.read(str(files / "popqa_hipporag.json"), refuse))
+        ids = {doc.text.strip(): doc.id for doc in passages}
+        questions = []
+        for one in popqa.read(str(files / "popqa_hipporag.json"), refuse):
+            texts = [doc.text.strip() for doc in one.docs or [] if doc.id in one.gold]
+            questions += [replace(one, gold=[ids[text] for text in texts])] if ids.keys() >= set(texts) else []
     kept = [replace(one, docs=None) for one in questions if half is None or half_of(one.id) == half]
     return Set(name, kept, Corpus(passages, ""))
 
