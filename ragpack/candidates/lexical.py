@@ -24,13 +24,17 @@ def idf(df: Floats, n: int, method: str = "lucene") -> Floats:
 
     In `robertson` a term that more than half of the texts hold has no weight: it would be negative.
     """
+    ratio: Floats
     if method == "lucene":
-        return np.log(1.0 + (n - df + 0.5) / (df + 0.5))
-    if method == "robertson":
-        return np.log(np.maximum((n - df + 0.5) / (df + 0.5), 1.0))
-    if method == "atire":
-        return np.log(n / df)
-    return np.log((n + 1) / (df + 0.5 if method == "bm25l" else df))
+        ratio = 1.0 + (n - df + 0.5) / (df + 0.5)
+    elif method == "robertson":
+        ratio = np.maximum((n - df + 0.5) / (df + 0.5), 1.0)
+    elif method == "atire":
+        ratio = n / df
+    else:
+        ratio = (n + 1) / (df + 0.5 if method == "bm25l" else df)
+    weight: Floats = np.log(ratio)
+    return weight
 
 
 def saturation(tf: Floats, norm: Floats, k1: float, method: str = "lucene") -> Floats:
@@ -39,13 +43,17 @@ def saturation(tf: Floats, norm: Floats, k1: float, method: str = "lucene") -> F
     Above 0 at tf = 0 in `bm25l` and `bm25+`.
     """
     # Subtle: max guards 0 / 0 for an empty text with b=1; with tf = 0 the score is 0 whatever stands below.
-    if method in ("lucene", "robertson"):
-        return tf / (tf + np.maximum(k1 * norm, np.finfo(np.float64).tiny))
+    tiny = np.finfo(np.float64).tiny
+    counted: Floats
     if method == "bm25l":
-        shifted = tf / np.maximum(norm, np.finfo(np.float64).tiny) + DELTA
-        return (k1 + 1.0) * shifted / (k1 + shifted)
-    plain = tf * (k1 + 1.0) / (tf + np.maximum(k1 * norm, np.finfo(np.float64).tiny))
-    return plain + DELTA if method == "bm25+" else plain
+        shifted = tf / np.maximum(norm, tiny) + DELTA
+        counted = (k1 + 1.0) * shifted / (k1 + shifted)
+    else:
+        most = k1 + 1.0 if method in ("atire", "bm25+") else 1.0
+        counted = tf * most / (tf + np.maximum(k1 * norm, tiny))
+        if method == "bm25+":
+            counted = counted + DELTA
+    return counted
 
 
 def bm25(
