@@ -14,8 +14,8 @@ demo: _core && _demo-with-reader
 _demo-with-reader: reader
     @PATH="$PWD/.venv/bin:$PATH" MODEL="{{model}}" sh docs/demo/with-reader.sh
 
-# every test, and the lints; sets up what it needs. The engine gets a process of its own: it scans all modules that are
-# loaded, and stumbles over numba's, which bm25s loads
+# every test, and the lints; sets up what it needs. The engine gets a process of its own: its memory is let go before the
+# others begin
 test *args: _test-tools reader browser _test-models lint
     {{python}} -m pytest tests/integration {{args}}
     {{python}} -m pytest --ignore=tests/integration {{args}}

@@ -2,7 +2,6 @@
 
 import importlib.util
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,13 +43,6 @@ QUESTIONS = [
 def chat(question: str, system: str | None = "Answer in a few words.") -> list[dict[str, str]]:
     head = [{"role": "system", "content": system}] if system else []
     return [*head, {"role": "user", "content": question}]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def alone() -> None:
-    """The engine looks at every module that is loaded, and fails on numba's; no command loads both."""
-    if "llvmlite" in sys.modules:
-        pytest.skip(reason="numba is loaded in this process: run tests/integration alone, as `just test` does")
 
 
 @pytest.fixture(scope="module")
