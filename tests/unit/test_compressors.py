@@ -128,7 +128,8 @@ def test_segments_leave_no_tail():
 @pytest.fixture(scope="session")
 def bert(tmp_path_factory) -> Path:
     """A BERT of two layers with drawn weights, in a folder whose name says nothing."""
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch", reason="torch is not installed: just reader")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed: just reader")
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
@@ -152,7 +153,8 @@ def bert(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def xlmr(tmp_path_factory) -> Path:
     """The same as XLM-R: words begin with ▁, and the marks have other names."""
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch", reason="torch is not installed: just reader")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed: just reader")
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
     made = Tokenizer(models.Unigram())
@@ -185,7 +187,7 @@ def opened(method, folder, counter=None, **options):
 
 def own(monkeypatch, folder, name, tmp_path, counter):
     """The package as it is: a folder of the name that it looks for, and a stand-in for the file from the network."""
-    llmlingua = pytest.importorskip("llmlingua")
+    llmlingua = pytest.importorskip("llmlingua", reason="the extra llmlingua is not installed")
     import tiktoken
 
     monkeypatch.setattr(tiktoken, "encoding_for_model", lambda _: shared.ReaderTokens(counter))
@@ -379,7 +381,8 @@ def test_without_the_package(monkeypatch):
 
 @pytest.fixture(scope="session")
 def causal(tmp_path_factory) -> Path:
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch", reason="torch is not installed: just reader")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed: just reader")
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.tokenizer("byte-level"))
     torch.manual_seed(4)
     config = transformers.LlamaConfig(

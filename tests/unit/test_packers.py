@@ -233,7 +233,7 @@ def test_problem_similarity_is_clipped_symmetric_and_read_only() -> None:
 def test_mistakes_are_named() -> None:
     problem = make([1.0], [1])
     with pytest.raises(UsageError, match="overflow must be one of stop, skip, truncate, got 'cut'"):
-        packed(problem, 1, overflow="cut")  # type: ignore[arg-type]
+        packed(problem, 1, overflow="cut")  # type: ignore[arg-type] # the mistake
     with pytest.raises(UsageError, match="lambda must be from 0 to 1"):
         mmr(problem, 1, lambda_=1.5)
     with pytest.raises(UsageError, match="div must be a finite number of at least 0, got -1"):

@@ -193,7 +193,7 @@ def test_budgets_that_cannot_be():
 def folder():
     pytest.importorskip("transformers", reason="transformers is not installed: just reader")
     if not MODEL.is_dir():
-        pytest.skip("the SmolLM2 folder is not there: just reader")
+        pytest.skip(reason="the SmolLM2 folder is not there: just reader")
     return MODEL
 
 
