@@ -29,6 +29,7 @@ from ragpack.stages.pack import Cell
 from ragpack.stages.policies import CEILINGS, FACTORS, options_of, parse_policies
 from ragpack.stages.render import render
 from ragpack.tokens import Counter, open_counter
+from ragpack.tokens.remembered import Remembered
 
 BUDGETS = (96, 128, 160, 224)
 FACTORIAL = [f"{space}_{rule}" for space in FACTORS[0] for rule in FACTORS[1]]
@@ -84,7 +85,7 @@ def packed(record: Hits, cell: Cell, counter: Counter) -> dict[str, Any]:
     """A pack, as the stage makes it; candidates are kept, since all weights choose among the same ones."""
     key = id(record), cell.policy.space
     if key not in _shared:
-        _shared[key] = candidates_of(record, documents_of(record), cell.policy, counter)
+        _shared[key] = candidates_of(record, documents_of(record), cell.policy, Remembered(counter))
     candidates = _shared[key]
     problem = labelled(candidates, record) if cell.policy.ceiling else candidates.problem
     return render(candidates, cell.policy.select(problem, cell.budget), cell.budget, cell.policy.order)

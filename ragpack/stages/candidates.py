@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
 from typing import Any
@@ -25,6 +25,7 @@ from ragpack.records import Hit, Hits
 from ragpack.stages.policies import Policy
 from ragpack.text import checked, content_terms, sentences, trim, words
 from ragpack.tokens import Counter
+from ragpack.tokens.remembered import Remembered
 
 
 @dataclass
@@ -34,17 +35,13 @@ class Candidates:
     documents: Sequence[Document]
     found: Sequence[Candidate]
     problem: Problem
-    counter: Counter
+    counter: Remembered
     grouped: bool
     """A document's title is printed once, before all of its snippets, which share its line."""
     terms: Sequence[str]
     """The question's content terms: the columns of `problem.terms`."""
     graph: Callable[[], Mapping[str, Any]] | None = None
     """Gives what the space saw, for `--explain`."""
-    inside: dict[str, int] = field(default_factory=dict)
-    """Tokens of lines with their line end; policies often print the same ones."""
-    counted: dict[str, int] = field(default_factory=dict)
-    """Tokens of last lines, and of whole contexts where lines do not add up."""
 
 
 def documents_of(record: Hits) -> list[Document]:
@@ -77,7 +74,7 @@ def ranked(hits: Sequence[Hit]) -> list[tuple[int, Hit]]:
 
 
 def candidates_of(
-    record: Hits, documents: Sequence[Document], policy: Policy, counter: Counter, encoder: Encoder | None = None
+    record: Hits, documents: Sequence[Document], policy: Policy, counter: Remembered, encoder: Encoder | None = None
 ) -> Candidates:
     """The arrays that packers see. `encoder` is the policy's embedder, where it names one."""
     space = policy.candidates(documents, record.question)
@@ -92,12 +89,11 @@ def candidates_of(
     incidence = np.zeros((len(found), len(terms)), dtype=np.bool_)
     for row, line in enumerate(tokens):
         incidence[row, [column[word] for word in column.keys() & set(line)]] = True
-    inside: dict[str, int] = {}
     if grouped:
         cost, header = _grouped_costs(found, documents, counter)
     else:
         counts = _line_counts(found, lines, counter)
-        inside = dict(zip(lines, counts, strict=True))
+        counter.know(dict(zip(lines, counts, strict=True)))
         cost, header = np.array(counts, dtype=np.int64), None
     problem = Problem(
         relevance=(
@@ -120,7 +116,7 @@ def candidates_of(
         salt=_salt(record.question, documents),
         find_clues=functools.partial(clues_of, record.question, found, documents),
     )
-    return Candidates(documents, found, problem, counter, grouped, terms, space.graph, inside)
+    return Candidates(documents, found, problem, counter, grouped, terms, space.graph)
 
 
 def labelled(candidates: Candidates, record: Hits) -> Problem:

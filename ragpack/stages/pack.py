@@ -25,6 +25,7 @@ from ragpack.stages.policies import Policy, parse_policies
 from ragpack.stages.render import render
 from ragpack.stages.whole_prompt import WholePrompt
 from ragpack.tokens import Counter, open_counter
+from ragpack.tokens.remembered import Remembered
 
 
 @dataclass(frozen=True)
@@ -153,13 +154,13 @@ def _base(raw: Raw, record: Hits) -> Raw:
 
 
 def _pack(record: Hits, cells: Sequence[Cell], counter: Counter, models: Models, explained: bool) -> list[Raw]:
-    documents = documents_of(record)
+    documents, remembered = documents_of(record), Remembered(counter)
     shared: dict[str, Candidates] = {}
     packs = []
     for policy, budget, whole in cells:
         if policy.space not in shared:
             embedder = models.embedders.get(policy.name)
-            shared[policy.space] = candidates_of(record, documents, policy, counter, embedder)
+            shared[policy.space] = candidates_of(record, documents, policy, remembered, embedder)
         candidates = shared[policy.space]
         fill = partial(_filled, record, policy, candidates, models.compressors.get(policy.name))
         filled, prompt = (

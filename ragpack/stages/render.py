@@ -87,10 +87,7 @@ def _tokens(page: Page, lines: Sequence[Sequence[int]]) -> list[int]:
     candidates, texts = page.candidates, [page.text(line) for line in lines]
     counter = candidates.counter
     if counter.lines_add_up:
-        new = [text for text in texts[:-1] if text not in candidates.inside]
-        if new:
-            candidates.inside.update(zip(new, counter.lines(new), strict=True))
-        return [*(candidates.inside[text] for text in texts[:-1]), _count(candidates, texts[-1])]
+        return [*counter.lines(texts[:-1]), counter.count(texts[-1])]
     # Tokens belong to the line in which they end; a line end to the line before it.
     ends, stop, shares, before = counter.ends("\n".join(texts)), 0, [], 0
     for text in texts:
@@ -99,14 +96,6 @@ def _tokens(page: Page, lines: Sequence[Sequence[int]]) -> list[int]:
         shares.append(place - before)
         before = place
     return shares
-
-
-def _count(candidates: Candidates, text: str) -> int:
-    if text not in candidates.counted:
-        inside, slack = candidates.inside.get(text), candidates.counter.slack
-        # A line end that is a token of its own: the line without it needs no second look.
-        candidates.counted[text] = inside - slack if slack and inside is not None else candidates.counter.count(text)
-    return candidates.counted[text]
 
 
 def _shares(page: Page, line: Sequence[int], tokens: int) -> list[int]:

@@ -20,6 +20,7 @@ from ragpack.stages.pack import PackParams, open_pack
 from ragpack.stages.policies import parse_policies
 from ragpack.tokens import Counter, End
 from ragpack.tokens.regex import RegexCounter
+from ragpack.tokens.remembered import Remembered
 from tests.properties.strategies import budgets, problems
 
 # Tokens of `regex`: the title with its colon 3, the sentences 6, 7 and 7.
@@ -46,7 +47,7 @@ def pack(record, policy, budget, counting=None):
 def candidates(record, policy, counting=None):
     (parsed,) = parse_policies([policy])
     typed = Hits(id="a", question=record["question"], hits=[Hit(**one) for one in record["hits"]])
-    return candidates_of(typed, documents_of(typed), parsed, counting or RegexCounter())
+    return candidates_of(typed, documents_of(typed), parsed, Remembered(counting or RegexCounter()))
 
 
 def test_grouped_prints_a_title_once_and_sentences_in_their_order():
