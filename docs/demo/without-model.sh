@@ -6,7 +6,7 @@ mkdir -p "$out"
 
 ragpack retrieve fixtures/questions.jsonl -k 5 -q -o "$out/hits.jsonl"
 ragpack pack "$out/hits.jsonl" -q -o "$out/packs-regex.jsonl" \
-    --policy topk,chunk_packed,chunk_focused,chunk_mmr,chunk_submod --budget 96,160 --tokenizer regex
+    --policy topk,chunk_packed,chunk_focused,chunk_mmr,chunk_submod,ragpack --budget 96,160 --tokenizer regex
 ragpack diagnose "$out/packs-regex.jsonl" -q -o "$out/rows-regex.jsonl"
 echo "What survives into the context, before any model has run (87 questions, 5 hits each, tokens by the regex counter):"
 echo
