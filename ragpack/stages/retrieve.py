@@ -12,7 +12,7 @@ from ragpack.errors import DataError, UsageError, did_you_mean
 from ragpack.records import Doc, Hits, Question, Raw, Retrieve
 from ragpack.registry import Parameter, Spec, load, parameters_of, parse_spec
 from ragpack.retrievers import ASKING, RETRIEVERS
-from ragpack.retrievers.base import Found
+from ragpack.retrievers.base import Asking, Found
 from ragpack.retrievers.corpus import DUPLICATES, Corpus, Fail, read_corpus
 from ragpack.retrievers.opening import opened
 from ragpack.retrievers.parts import named, version_of
@@ -120,9 +120,10 @@ def open_retrieve(params: RetrieveParams) -> Stage:
         del cells
         return [payload(record.question, retriever.search(record.question, pool_of(record), depth))]
 
+    asking: Asking = retriever  # called only where there is a reader, which `_check_reader` gives to these alone
+
     def walk(record: Question) -> Walk:
-        found: Walk = retriever.walk(record.question, pool_of(record), depth)
-        return found
+        return asking.walk(record.question, pool_of(record), depth)
 
     stage = Stage(
         name="retrieve",
@@ -142,7 +143,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
     )
     if params.reader is None:
         return stage
-    thinker = open_thinker(params.reader, retriever.max_tokens, retriever.budget)
+    thinker = open_thinker(params.reader, asking.max_tokens, asking.budget)
     return replace(
         stage,
         run=lambda tasks: thinker.run(walk, lambda record, walked: payload(record.question, walked.found), tasks),

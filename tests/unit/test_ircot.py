@@ -39,6 +39,7 @@ class Said(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 64  # with the usual 5 a busy machine turns away some of 16 callers at once
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
