@@ -13,7 +13,7 @@ import orjson
 
 from ragpack.flow.mapper import Mapper
 from ragpack.flow.streams import lines
-from ragpack.readers.base import Request
+from ragpack.readers.base import Decoding, Request
 from ragpack.readers.prompt import ANSWER
 from ragpack.stages.generate import GenerateParams, open_generate
 
@@ -32,11 +32,11 @@ def main() -> None:
         done = [orjson.loads(one.rows[0])["generate"]["tokens"]["completion"] for one in mapper(lines([packs]))]
         print(sum(done) / (time.perf_counter() - started))
         return
-    from ragpack.readers.vllm import open_reader
+    from ragpack.readers.vllm import _sampling, open_reader
 
     reader: Any = open_reader(model)
     list(reader.answer(iter([Request(at, chat) for at, chat in enumerate(chats[:4])])))  # loads and warms the engine
-    llm, sampling = reader._llm, reader._sampling
+    llm, sampling = reader._llm, _sampling(Decoding())
     tokenizer = llm.get_tokenizer()
     started = time.perf_counter()
     prompts = [

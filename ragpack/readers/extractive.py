@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from ragpack.readers.base import Completion, Reader, Request
+from ragpack.errors import UsageError
+from ragpack.readers.base import Completion, Reader, Refusal, Request, Sample
 from ragpack.text import STOP_WORDS, content_terms, words
 
 MODEL = "extractive/1"
@@ -24,32 +26,30 @@ _WORD = re.compile(r"\w+(?:['’.-]\w+)*")
 def open_reader(
     model: str = MODEL,  # noqa: ARG001 # there is but one
     *,
-    max_tokens: int = 32,
-    logprobs: bool = False,  # noqa: ARG001 # it has none
-    keep_prompt: bool = False,
+    most_logprobs: int = 0,
 ) -> Reader:
     """Nothing to load. An answer has at most `max_tokens` words."""
-    return _Extractive(max_tokens, keep_prompt)
+    if most_logprobs:
+        raise UsageError("the extractive reader has no log-probabilities", "Name a model: --model MODEL.")
+    return _Extractive()
 
 
 class _Extractive:
     name = "extractive"
     model = MODEL
     fingerprint = MODEL
+    about: dict[str, Any] = {}  # noqa: RUF012 # a protocol's word
 
-    def __init__(self, max_tokens: int, keep_prompt: bool) -> None:
-        self._max_tokens = max_tokens
-        self._keep_prompt = keep_prompt
-
-    def answer(self, requests: Iterator[Request]) -> Iterator[Completion]:
-        """One request in, one answer out, in order."""
+    def answer(self, requests: Iterator[Request]) -> Iterator[Completion | Refusal]:
+        """One request in, one answer out, in order. Every sample of a prompt is the same."""
         for request in requests:
+            decoding = request.decoding
             said = extract(request.question, request.context).split()
-            text = " ".join(said[: self._max_tokens])
+            text = " ".join(said[: decoding.max_tokens])
             prompt = f"{request.context}\n\n{request.question}"
-            kept = prompt if self._keep_prompt else None
-            cut = "length" if len(said) > self._max_tokens else "stop"
-            yield Completion(request.id, text, cut, len(prompt.split()), len(text.split()), None, kept)
+            finish = "length" if len(said) > decoding.max_tokens else "stop"
+            samples = (Sample(text, finish, len(text.split())),) * decoding.n
+            yield Completion(request.id, samples, len(prompt.split()), prompt if decoding.keep_prompt else None)
 
     def close(self) -> None:
         """Nothing to free."""

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from ragpack.errors import BackendError, Missing, UsageError, did_you_mean
-from ragpack.readers.base import Completion, Reader, Refusal, Request
+from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request, Sample
 
 KEY = "OPENAI_API_KEY"
 NO_KEY = "none"
@@ -31,13 +31,10 @@ def open_reader(
     model: str,
     *,
     base_url: str,
-    max_tokens: int = 32,
+    most_logprobs: int = 0,  # noqa: ARG001 # the server has its own limit
     concurrency: int = 8,
     timeout: float = 120,
     retries: int = 5,
-    seed: int = 0,
-    logprobs: bool = False,
-    keep_prompt: bool = False,
 ) -> Reader:
     """Prepare a client for the server at `base_url` (with its `/v1`); the server is asked at the first request."""
     if importlib.util.find_spec("openai") is None:
@@ -51,10 +48,7 @@ def open_reader(
     import openai
 
     client = openai.OpenAI(api_key=key, base_url=base_url, timeout=timeout, max_retries=retries)
-    options = {"model": model, "max_tokens": max_tokens, "temperature": 0, "seed": seed}
-    if logprobs:
-        options["logprobs"] = True
-    return _Server(client, key, shown, options, concurrency, timeout, keep_prompt)
+    return _Server(client, key, shown, model, concurrency, timeout)
 
 
 class _Server:
@@ -67,20 +61,18 @@ class _Server:
         client: Any,  # noqa: ANN401 # openai.OpenAI, which is not imported up here
         key: str,
         shown: str,
-        options: dict[str, Any],
+        model: str,
         concurrency: int,
         timeout: float,
-        keep_prompt: bool,
     ) -> None:
-        self.model: str = options["model"]
+        self.model = model
+        self.about: dict[str, Any] = {}
         self.fingerprint = hashlib.blake2b(f"{shown}\0{self.model}".encode(), digest_size=16).hexdigest()
         self._client = client
         self._key = key
         self._shown = shown
-        self._options = options
         self._concurrency = concurrency
         self._timeout = timeout
-        self._keep_prompt = keep_prompt
         self._checked = False
 
     def answer(self, requests: Iterator[Request]) -> Iterator[Reply]:
@@ -119,7 +111,9 @@ class _Server:
         import openai
 
         try:
-            response = self._client.chat.completions.create(messages=request.messages, **self._options)
+            response = self._client.chat.completions.create(
+                model=self.model, messages=request.messages, **_options(request.decoding)
+            )
         except openai.AuthenticationError as error:
             return self._no_access(error)
         except openai.APIStatusError as error:
@@ -140,14 +134,17 @@ class _Server:
             return Refusal(request.id, "the server's answer holds no choice")
         best = choices[0]
         steps = best.logprobs.content if getattr(best, "logprobs", None) else None
-        return Completion(
-            id=request.id,
+        sample = Sample(
             text=best.message.content or "",
             finish=best.finish_reason or "stop",
-            prompt_tokens=response.usage.prompt_tokens if response.usage else 0,
-            completion_tokens=response.usage.completion_tokens if response.usage else 0,
+            tokens=response.usage.completion_tokens if response.usage else 0,
             logprob=float(sum(step.logprob for step in steps)) if steps else None,
-            prompt=json.dumps(request.messages, ensure_ascii=False) if self._keep_prompt else None,
+        )
+        return Completion(
+            id=request.id,
+            samples=(sample,),
+            prompt_tokens=response.usage.prompt_tokens if response.usage else 0,
+            prompt=json.dumps(request.messages, ensure_ascii=False) if request.decoding.keep_prompt else None,
         )
 
     def _check(self) -> None:
@@ -186,6 +183,14 @@ class _Server:
     def _clean(self, text: str) -> str:
         """Some servers quote the key in their errors."""
         return text if self._key == NO_KEY else text.replace(self._key, "***")
+
+
+def _options(decoding: Decoding) -> dict[str, Any]:
+    options: dict[str, Any] = {"max_tokens": decoding.max_tokens, "temperature": decoding.temperature}
+    options["seed"] = decoding.seed or 0
+    if decoding.logprobs is not None:
+        options["logprobs"] = True
+    return options
 
 
 def _start(target: Callable[[], None]) -> None:

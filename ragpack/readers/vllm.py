@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ragpack.errors import BackendError, Missing
-from ragpack.readers.base import Completion, Reader, Refusal, Request
+from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request, Sample
 from ragpack.readers.chat import TEMPLATE, Chat, first_line
 
 QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1"}
@@ -58,14 +58,12 @@ END = 1 << 20
 def open_reader(
     model: str,
     *,
-    max_tokens: int = 32,
+    most_logprobs: int = 0,
     max_model_len: int | None = None,
     dtype: str = "auto",
     seed: int = 0,
     engine_args: Mapping[str, Any] | None = None,
     template_args: Mapping[str, Any] | None = None,
-    logprobs: bool = False,
-    keep_prompt: bool = False,
     lookahead: int | None = None,
 ) -> Reader:
     """Prepare a model, by hub id or local folder; it is loaded when the first request arrives.
@@ -78,12 +76,15 @@ def open_reader(
     return _Vllm(
         model=_resolve(model),
         named=model,
-        max_tokens=max_tokens,
-        logprobs=logprobs,
-        keep_prompt=keep_prompt,
         lookahead=lookahead,
         template={**TEMPLATE, **(template_args or {})},
-        settings={"dtype": dtype, "max_model_len": max_model_len, "seed": seed, **(engine_args or {})},
+        settings={
+            "max_logprobs": max(20, most_logprobs),
+            "dtype": dtype,
+            "max_model_len": max_model_len,
+            "seed": seed,
+            **(engine_args or {}),
+        },
     )
 
 
@@ -97,9 +98,6 @@ class _Vllm:
         *,
         model: str,
         named: str,
-        max_tokens: int,
-        logprobs: bool,
-        keep_prompt: bool,
         lookahead: int | None,
         template: dict[str, Any],
         settings: dict[str, Any],
@@ -108,16 +106,18 @@ class _Vllm:
         # A path belongs to one machine; the folder's name and the fingerprint say which model it was.
         self.model = folder.resolve().name if folder.is_dir() else named
         self._path = model
-        self._max_tokens = max_tokens
-        self._logprobs = logprobs
-        self._keep_prompt = keep_prompt
+        self.about: dict[str, Any] = {}
         self._lookahead = lookahead
         self._template = template
         self._settings = _defaults(model, settings)
         self._llm: Any = None
         self._served = 0
         given = {key: value for key, value in self._settings.items() if key not in SCHEDULING}
-        for key in ("seed", "max_model_len"):  # greedy draws nothing; too long is a refusal, not another answer
+        for key in (
+            "seed",
+            "max_model_len",
+            "max_logprobs",
+        ):  # greedy draws nothing; too long is a refusal, not another answer
             given.pop(key, None)
         self.fingerprint = _fingerprint(model, {"vllm": _version(), "template": template, **given})
 
@@ -137,7 +137,7 @@ class _Vllm:
                     if isinstance(ids, Refusal):
                         yield ids
                     else:
-                        under_way[self._add(ids)] = (request, self._shown(ids))
+                        under_way[self._add(ids, request.decoding)] = (request, self._shown(ids, request))
                 if under_way:
                     for output in self._step():
                         request, prompt = under_way.pop(output.request_id)
@@ -159,8 +159,7 @@ class _Vllm:
         if self._llm is not None:
             return
         try:
-            from vllm import LLM, SamplingParams
-            from vllm.sampling_params import RequestOutputKind
+            from vllm import LLM
 
             quiet = {"disable_log_stats": True, "use_tqdm_on_load": False}
             _mend_llvmlite()
@@ -180,34 +179,29 @@ class _Vllm:
         self._limit = int(llm.llm_engine.model_config.max_model_len)
         self._room = self._lookahead or int(llm.llm_engine.vllm_config.scheduler_config.max_num_seqs)
         self._chat = Chat(tokenizer, self._template)
-        self._sampling = SamplingParams(
-            temperature=0.0,
-            max_tokens=self._max_tokens,
-            logprobs=0 if self._logprobs else None,  # 0: the sampled token's own, no others
-            output_kind=RequestOutputKind.FINAL_ONLY,
-        )
 
     def _prompt_ids(self, request: Request) -> list[int] | Refusal:
         """The prompt as token ids; refused where the template won't have it or it leaves no room for the answer."""
         import jinja2
 
         try:
-            ids = self._chat.ids(request.messages)
+            ids = self._chat.ids(request.messages or [])
         except jinja2.TemplateError as error:
             return Refusal(request.id, f"the model's chat template refuses the messages: {first_line(error)}")
-        if len(ids) + self._max_tokens > self._limit:
+        most = request.decoding.max_tokens
+        if len(ids) + most > self._limit:
             return Refusal(
                 request.id,
-                f"the prompt has {len(ids)} tokens and the answer may have {self._max_tokens}: more than the"
+                f"the prompt has {len(ids)} tokens and the answer may have {most}: more than the"
                 f" {self._limit} that the model is served with",
             )
         return ids
 
-    def _add(self, ids: list[int]) -> str:
+    def _add(self, ids: list[int], decoding: Decoding) -> str:
         engine = self._llm.llm_engine
         name = str(self._served)  # ours, not the caller's: those may repeat from one stream to the next
         self._served += 1
-        engine.add_request(name, _engine_input(engine, ids), self._sampling)
+        engine.add_request(name, _engine_input(engine, ids), _sampling(decoding))
         return name
 
     def _step(self) -> list[Any]:
@@ -216,23 +210,33 @@ class _Vllm:
         except Exception as error:
             raise BackendError(f"vLLM stopped while answering: {first_line(error)}") from error
 
-    def _shown(self, ids: list[int]) -> str | None:
-        return self._chat.tokenizer.decode(ids, skip_special_tokens=False) if self._keep_prompt else None
+    def _shown(self, ids: list[int], request: Request) -> str | None:
+        return self._chat.tokenizer.decode(ids, skip_special_tokens=False) if request.decoding.keep_prompt else None
 
     def _completion(self, request: Request, prompt: str | None, output: Any) -> Completion:  # noqa: ANN401 # the library has no types here
         best = output.outputs[0]
-        return Completion(
-            id=request.id,
+        sample = Sample(
             text=best.text,
             finish=str(best.finish_reason),
-            prompt_tokens=len(output.prompt_token_ids),
-            completion_tokens=len(best.token_ids),
-            logprob=float(best.cumulative_logprob) if self._logprobs else None,
-            prompt=prompt,
+            tokens=len(best.token_ids),
+            logprob=float(best.cumulative_logprob) if request.decoding.logprobs is not None else None,
         )
+        return Completion(request.id, (sample,), len(output.prompt_token_ids), prompt)
 
 
 # prompts
+
+
+def _sampling(decoding: Decoding) -> Any:  # noqa: ANN401 # the library has no types here
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        temperature=decoding.temperature,
+        max_tokens=decoding.max_tokens,
+        logprobs=decoding.logprobs,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
 
 
 def _engine_input(engine: Any, ids: list[int]) -> Any:  # noqa: ANN401 # the library has no types here

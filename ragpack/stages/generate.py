@@ -10,7 +10,7 @@ from typing import Any
 
 from ragpack.errors import BackendError, UsageError, did_you_mean
 from ragpack.readers import READERS
-from ragpack.readers.base import Completion, Reader, Refusal, Request
+from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
 from ragpack.readers.prompt import TEMPLATES, Template
 from ragpack.records import Answered, Packed, Raw
 from ragpack.registry import load
@@ -46,12 +46,9 @@ def open_generate(params: GenerateParams) -> Stage:
     if params.prompt not in TEMPLATES:
         raise UsageError(f"unknown prompt '{params.prompt}'. {did_you_mean(params.prompt, TEMPLATES)}")
     template = TEMPLATES[params.prompt]
-    reader: Reader = load(READERS, params.reader)(
-        params.model,
-        max_tokens=params.max_tokens,
-        logprobs=params.logprob,
-        keep_prompt=params.keep_prompt,
-        **params.engine,
+    reader: Reader = load(READERS, params.reader)(params.model, **params.engine)
+    decoding = Decoding(
+        max_tokens=params.max_tokens, logprobs=0 if params.logprob else None, keep_prompt=params.keep_prompt
     )
     cell = f"{params.max_tokens} {params.logprob} {params.keep_prompt}"
     return Stage(
@@ -59,7 +56,7 @@ def open_generate(params: GenerateParams) -> Stage:
         version=1,
         reads=(Packed, Answered),
         writes=Answered,
-        run=lambda tasks: _run(reader, template, tasks),
+        run=lambda tasks: _run(reader, template, decoding, tasks),
         projection=lambda record: [record.question, record.pack.context],
         cells=(cell,),
         fingerprints={"reader": reader.fingerprint, "prompt": template.hash},
@@ -67,7 +64,7 @@ def open_generate(params: GenerateParams) -> Stage:
     )
 
 
-def _run(reader: Reader, template: Template, tasks: Iterator[Task]) -> Iterator[Outcome]:
+def _run(reader: Reader, template: Template, decoding: Decoding, tasks: Iterator[Task]) -> Iterator[Outcome]:
     """Answers in the order of the tasks, while the reader works ahead in an order of its own.
 
     Tasks that want nothing (cached, or bad lines) pass at once where nothing is awaited. Behind an awaited answer they
@@ -77,10 +74,10 @@ def _run(reader: Reader, template: Template, tasks: Iterator[Task]) -> Iterator[
         if not task.cells:
             yield []
         else:
-            yield from _session(reader, template, chain([task], tasks))
+            yield from _session(reader, template, decoding, chain([task], tasks))
 
 
-def _session(reader: Reader, template: Template, tasks: Iterator[Task]) -> Iterator[Outcome]:
+def _session(reader: Reader, template: Template, decoding: Decoding, tasks: Iterator[Task]) -> Iterator[Outcome]:
     order: deque[int] = deque()
     ready: dict[int, Outcome] = {}
 
@@ -96,7 +93,7 @@ def _session(reader: Reader, template: Template, tasks: Iterator[Task]) -> Itera
             order.append(number)
             if task.cells:
                 question, context = task.record.question, task.record.pack.context
-                yield Request(number, template.messages(question, context), question=question, context=context)
+                yield Request(number, template.messages(question, context), question, context, decoding=decoding)
             else:
                 ready[number] = []
 
@@ -113,16 +110,17 @@ def _session(reader: Reader, template: Template, tasks: Iterator[Task]) -> Itera
 def _outcome(reader: Reader, template: Template, reply: Completion | Refusal) -> Outcome:
     if isinstance(reply, Refusal):
         return BackendError(reply.message)
+    sample = reply.samples[0]
     generate: Raw = {
         "reader": reader.name,
         "model": reader.model,
         "prompt": {"name": template.name, "hash": template.hash},
-        "answer": reply.text.strip(),
-        "finish": reply.finish,
-        "tokens": {"prompt": reply.prompt_tokens, "completion": reply.completion_tokens},
+        "answer": sample.text.strip(),
+        "finish": sample.finish,
+        "tokens": {"prompt": reply.prompt_tokens, "completion": sample.tokens},
     }
-    if reply.logprob is not None:
-        generate["logprob"] = reply.logprob
+    if sample.logprob is not None:
+        generate["logprob"] = sample.logprob
     if reply.prompt is not None:
         generate["prompt_text"] = reply.prompt
     return [{"generate": generate}]

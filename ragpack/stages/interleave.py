@@ -10,7 +10,7 @@ from typing import Any
 from ragpack.candidates.snippet import one_line
 from ragpack.errors import BackendError, DataError, RagpackError, UsageError
 from ragpack.readers import READERS
-from ragpack.readers.base import Completion, Reader, Refusal, Request
+from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
 from ragpack.readers.prompt import THOUGHT, Thinking
 from ragpack.records import Doc, Raw
 from ragpack.registry import load
@@ -41,8 +41,11 @@ class ReaderParams:
 class Thinker:
     """A reader that is asked for thoughts."""
 
-    def __init__(self, reader: Reader, template: Thinking, counter: Counter | None, budget: int) -> None:
+    def __init__(
+        self, reader: Reader, template: Thinking, counter: Counter | None, budget: int, decoding: Decoding
+    ) -> None:
         self._reader, self._template, self._counter, self._budget = reader, template, counter, budget
+        self._decoding = decoding
         self.close = reader.close
 
     @property
@@ -59,6 +62,7 @@ class Thinker:
             self._template.messages(wanted.question, context, wanted.thoughts),
             question=" ".join((wanted.question, *wanted.thoughts)),
             context=context,
+            decoding=self._decoding,
         )
 
     def thought(self, reply: Completion) -> Thought:
@@ -197,8 +201,8 @@ def open_thinker(params: ReaderParams, max_tokens: int, budget: int) -> Thinker:
         counter = open_counter(params.tokenizer)
     elif params.reader == "vllm":
         counter = _own_counter(params.model)
-    reader: Reader = load(READERS, params.reader)(params.model, max_tokens=max_tokens, **params.engine)
-    return Thinker(reader, THOUGHT, counter, budget)
+    reader: Reader = load(READERS, params.reader)(params.model, **params.engine)
+    return Thinker(reader, THOUGHT, counter, budget, Decoding(max_tokens=max_tokens))
 
 
 def _own_counter(model: str) -> Counter:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragpack.errors import BackendError
-from ragpack.readers.base import Completion, Reader, Refusal, Request
+from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
 from ragpack.readers.chat import _added_bos, _takes_system
 from ragpack.readers.vllm import open_reader
 
@@ -40,6 +40,13 @@ QUESTIONS = [
 ]
 
 
+HOW = Decoding(max_tokens=MAX_TOKENS, logprobs=0, keep_prompt=True)
+
+
+def ask(number: int, text: str) -> Request:
+    return Request(number, chat(text), decoding=HOW)
+
+
 def chat(question: str, system: str | None = "Answer in a few words.") -> list[dict[str, str]]:
     head = [{"role": "system", "content": system}] if system else []
     return [*head, {"role": "user", "content": question}]
@@ -49,10 +56,7 @@ def chat(question: str, system: str | None = "Answer in a few words.") -> list[d
 def reader() -> Iterator[Reader]:
     opened = open_reader(
         str(MODEL),
-        max_tokens=MAX_TOKENS,
         max_model_len=LENGTH,
-        logprobs=True,
-        keep_prompt=True,
         lookahead=LOOKAHEAD,
         engine_args={"max_num_seqs": LOOKAHEAD},
     )
@@ -71,7 +75,7 @@ def test_greedy_answers_are_those_of_transformers(reader: Reader) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    replies = {reply.id: reply for reply in reader.answer(Request(n, chat(q)) for n, q in enumerate(QUESTIONS))}
+    replies = {reply.id: reply for reply in reader.answer(ask(n, q) for n, q in enumerate(QUESTIONS))}
     tokenizer = AutoTokenizer.from_pretrained(MODEL)
     model = AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32)
     for number, question in enumerate(QUESTIONS):
@@ -87,9 +91,9 @@ def test_greedy_answers_are_those_of_transformers(reader: Reader) -> None:
         assert isinstance(reply, Completion)
         assert reply.text == tokenizer.decode(new, skip_special_tokens=True)
         assert (reply.prompt_tokens, reply.completion_tokens) == (size, len(new))
-        assert reply.finish == ("stop" if new[-1] == tokenizer.eos_token_id else "length")
+        assert reply.samples[0].finish == ("stop" if new[-1] == tokenizer.eos_token_id else "length")
         steps = [logits[0].log_softmax(-1)[token] for logits, token in zip(out.logits, new, strict=True)]
-        assert reply.logprob == pytest.approx(float(sum(steps)), abs=0.01)
+        assert reply.samples[0].logprob == pytest.approx(float(sum(steps)), abs=0.01)
         assert reply.prompt == tokenizer.apply_chat_template(chat(question), add_generation_prompt=True, tokenize=False)
 
 
@@ -102,7 +106,7 @@ def test_every_request_is_answered_once_and_pulled_lazily(reader: Reader) -> Non
         for number in range(11):
             pulled += 1
             ahead.append(pulled - given)
-            yield Request(number, chat("Say one." if number % 2 else "Count from one to ten, in words."))
+            yield ask(number, "Say one." if number % 2 else "Count from one to ten, in words.")
 
     seen = []
     for reply in reader.answer(requests()):
@@ -114,7 +118,7 @@ def test_every_request_is_answered_once_and_pulled_lazily(reader: Reader) -> Non
 
 def test_a_prompt_without_room_for_its_answer_is_refused(reader: Reader) -> None:
     texts = ["Who wrote Hamlet?", "word " * 600, "Name the largest planet."]
-    replies = {reply.id: reply for reply in reader.answer(Request(n, chat(t)) for n, t in enumerate(texts))}
+    replies = {reply.id: reply for reply in reader.answer(ask(n, t) for n, t in enumerate(texts))}
     refusal = replies[1]
     assert isinstance(refusal, Refusal)
     assert f"more than the {LENGTH}" in refusal.message
@@ -129,14 +133,14 @@ def test_the_last_prompt_with_room_is_answered(reader: Reader) -> None:
     tokenizer = AutoTokenizer.from_pretrained(MODEL)
     frame = len(tokenizer.apply_chat_template(chat(""), add_generation_prompt=True, return_dict=False))
     texts = ["a" + " a" * (LENGTH - MAX_TOKENS - frame + more - 1) for more in (0, 1)]
-    replies = {reply.id: reply for reply in reader.answer(Request(n, chat(t)) for n, t in enumerate(texts))}
+    replies = {reply.id: reply for reply in reader.answer(ask(n, t) for n, t in enumerate(texts))}
     assert isinstance(replies[0], Completion)
     assert replies[0].prompt_tokens == LENGTH - MAX_TOKENS
     assert isinstance(replies[1], Refusal)
 
 
 def test_a_consumer_that_leaves_early_leaves_nothing_behind(reader: Reader) -> None:
-    replies = reader.answer(Request(n, chat(q)) for n, q in enumerate(QUESTIONS * 2))
+    replies = reader.answer(ask(n, q) for n, q in enumerate(QUESTIONS * 2))
     next(replies)
     replies.close()
     assert not reader._llm.llm_engine.has_unfinished_requests()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragpack.readers.base import Request
+from ragpack.readers.base import Decoding, Request
 from ragpack.readers.extractive import MODEL, extract, open_reader
 
 CONTEXT = """Tern Island: Tern Island lies in Lake Ostra.
@@ -43,12 +43,16 @@ def test_the_first_of_equal_lines_wins() -> None:
 
 
 def test_answers_come_in_order_and_are_labelled() -> None:
-    reader = open_reader("", max_tokens=1, keep_prompt=True)
-    requests = [Request(7, [], "Who designed the Ostra Bridge?", CONTEXT), Request(8, [], "Who?", "")]
+    reader = open_reader("")
+    how = Decoding(max_tokens=1, keep_prompt=True)
+    requests = [
+        Request(7, [], "Who designed the Ostra Bridge?", CONTEXT, decoding=how),
+        Request(8, [], "Who?", "", decoding=how),
+    ]
     first, second = reader.answer(iter(requests))
     assert reader.model == MODEL == reader.fingerprint
-    assert (first.id, first.text, first.finish, first.completion_tokens) == (7, "Ida", "length", 1)
-    assert (second.id, second.text, second.finish) == (8, "", "stop")
+    assert (first.id, first.text, first.samples[0].finish, first.completion_tokens) == (7, "Ida", "length", 1)
+    assert (second.id, second.text, second.samples[0].finish) == (8, "", "stop")
     assert first.prompt is not None
     assert first.prompt.endswith("Who designed the Ostra Bridge?")
 

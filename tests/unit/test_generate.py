@@ -6,7 +6,7 @@ import pytest
 from mapped import mapped, rows
 
 from ragpack.errors import BackendError, UsageError
-from ragpack.readers.base import Completion, Refusal
+from ragpack.readers.base import Completion, Decoding, Refusal, Sample
 from ragpack.readers.prompt import TEMPLATES
 from ragpack.stage import Task
 from ragpack.stages import generate
@@ -23,7 +23,7 @@ def packed(number, context="c"):
 class Fake:
     """Answers in windows of `width`, each in reversed order; refuses what it is told to."""
 
-    name, model, fingerprint = "fake", "fake/1", "f"
+    name, model, fingerprint, about = "fake", "fake/1", "f", {}
 
     def __init__(self, width=3, refuse=(), forget=()):
         self.width, self.refuse, self.forget = width, refuse, forget
@@ -36,14 +36,14 @@ class Fake:
                 if request.question in self.refuse:
                     yield Refusal(request.id, f"too long: {request.question}")
                 elif request.question not in self.forget:
-                    yield Completion(request.id, f" <{request.question}>\n", "stop", 5, 2, None, None)
+                    yield Completion(request.id, (Sample(f" <{request.question}>\n", "stop", 2),), 5)
 
     def close(self):
         self.closed = True
 
 
 def run(reader, tasks):
-    return list(generate._run(reader, TEMPLATES["answer/1"], iter(tasks)))
+    return list(generate._run(reader, TEMPLATES["answer/1"], Decoding(), iter(tasks)))
 
 
 def task(number, wanted=True):
@@ -115,7 +115,7 @@ def test_nothing_waits_for_an_answer_that_nobody_awaits():
             yield task(at, wanted=False)
         raise AssertionError("read too far")
 
-    outcomes = generate._run(Fake(), TEMPLATES["answer/1"], tasks())
+    outcomes = generate._run(Fake(), TEMPLATES["answer/1"], Decoding(), tasks())
     assert list(itertools.islice(outcomes, 10)) == [[]] * 10
 
 
@@ -131,7 +131,7 @@ def test_tasks_held_are_bounded(monkeypatch):
             yield task(at, wanted=at % 4 == 0)
 
     given, most = 0, 0
-    for _ in generate._run(Fake(width=100), TEMPLATES["answer/1"], tasks()):
+    for _ in generate._run(Fake(width=100), TEMPLATES["answer/1"], Decoding(), tasks()):
         most = max(most, pulled - given)
         given += 1
     assert given == 40

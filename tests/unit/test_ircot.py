@@ -12,7 +12,7 @@ from mapped import failure, mapped, rows
 from trained import counter
 
 from ragpack.errors import BackendError, UsageError
-from ragpack.readers.base import Completion
+from ragpack.readers.base import Completion, Decoding, Sample
 from ragpack.readers.prompt import THOUGHT
 from ragpack.records import Doc, Hits, view
 from ragpack.retrievers.base import Found, Thought
@@ -320,7 +320,7 @@ class Turns:
                 self.taken.append(len(places))
                 request = places.pop(self.chance.randrange(len(places)))
                 if not self.forget:
-                    yield Completion(request.id, f"Thought {request.context.count('.')}.", "stop", 1, 1, None, None)
+                    yield Completion(request.id, (Sample(f"Thought {request.context.count('.')}.", "stop", 1),), 1)
 
     def close(self) -> None:
         pass
@@ -345,7 +345,7 @@ def driven(reader: Turns, count: int, cached=(), steps=3):
             taken += 1
             yield interleave.Task({}, None if at in cached else "Which?", () if at in cached else (0,))
 
-    thinker = Thinker(reader, THOUGHT, None, 9)
+    thinker = Thinker(reader, THOUGHT, None, 9, Decoding())
     given = []
     for outcome in thinker.run(lambda record: retriever.walk(record, None, 99),
                                lambda record, walked: {"hits": walked.found, "retrieve": {}}, tasks()):  # fmt: skip

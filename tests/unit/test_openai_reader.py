@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from ragpack.errors import BackendError, UsageError
-from ragpack.readers.base import Completion, Refusal, Request
+from ragpack.readers.base import Completion, Decoding, Refusal, Request, Sample
 from ragpack.readers.openai import open_reader
 
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
@@ -114,31 +114,33 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     stub.server_close()
 
 
-def ask(*texts: str) -> Iterator[Request]:
+def ask(*texts: str, how: Decoding | None = None) -> Iterator[Request]:
     for number, text in enumerate(texts):
-        yield Request(number, [{"role": "user", "content": text}])
+        yield Request(number, [{"role": "user", "content": text}], decoding=how or Decoding())
 
 
-def run(url: str, *texts: str, model: str = "tiny-1", **options: object) -> dict[int, Completion | Refusal]:
+def run(
+    url: str, *texts: str, model: str = "tiny-1", how: Decoding | None = None, **options: object
+) -> dict[int, Completion | Refusal]:
     reader = open_reader(model, base_url=url, **{"retries": 0, **options})
     try:
-        return {reply.id: reply for reply in reader.answer(ask(*texts))}
+        return {reply.id: reply for reply in reader.answer(ask(*texts, how=how))}
     finally:
         reader.close()
 
 
 def test_every_request_gets_its_own_answer_greedily(server: Stub) -> None:
-    replies = run(server.url, *map(str, range(20)), max_tokens=5, seed=3)
+    replies = run(server.url, *map(str, range(20)), how=Decoding(max_tokens=5, seed=3))
     assert {number: reply.text for number, reply in replies.items()} == {n: f"echo: {n}" for n in range(20)}
-    assert replies[0] == Completion(0, "echo: 0", "stop", 11, 2, None, None)
+    assert replies[0] == Completion(0, (Sample("echo: 0", "stop", 2),), 11)
     body = server.bodies[0]
     assert (body["temperature"], body["max_tokens"], body["seed"], body["model"]) == (0, 5, 3, "tiny-1")
     assert "logprobs" not in body
 
 
 def test_logprob_and_prompt_where_asked_for(server: Stub) -> None:
-    reply = run(server.url, "hé", logprobs=True, keep_prompt=True)[0]
-    assert reply.logprob == -0.75
+    reply = run(server.url, "hé", how=Decoding(logprobs=0, keep_prompt=True))[0]
+    assert reply.samples[0].logprob == -0.75
     assert json.loads(reply.prompt) == [{"role": "user", "content": "hé"}]
     assert "hé" in reply.prompt
 
