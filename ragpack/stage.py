@@ -34,6 +34,20 @@ Outcome = list[Payload] | RagpackError
 
 
 @dataclass(frozen=True)
+class Tally:
+    """Facts and counts of a run that are in no record, such as what a reader was asked. They go to the run file."""
+
+    name: str
+    """Key in the run file."""
+    facts: Mapping[str, Any]
+    """Written there as they are."""
+    counts: Mapping[str, int]
+    """Written there too; those of several workers are added up."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """Of the counts, those that the summary line has as well, each with the words behind its number."""
+
+
+@dataclass(frozen=True)
 class Stage:
     """A stage, opened: models are loaded, indexes are read."""
 
@@ -64,6 +78,8 @@ class Stage:
     before them once for all such rows in a row; their lists and objects are the same ones in each record."""
     notes: Callable[[], list[str]] = list
     """What the user should be told once, at the end."""
+    tally: Callable[[], Tally | None] = lambda: None
+    """What the run file and the summary line have besides rows; asked for again and again, the last one counts."""
     close: Callable[[], None] = lambda: None
     """Let go of models and servers."""
 

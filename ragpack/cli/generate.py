@@ -35,7 +35,7 @@ def generate(
     if reader is None:
         raise no_model()
     assert isinstance(reader, Chosen)
-    name, model, engine, shown = reader
-    params = GenerateParams(name, model, max_tokens, prompt, logprob, keep_prompt, engine)
+    name, model, engine, shown, cache = reader
+    params = GenerateParams(name, model, max_tokens, prompt, logprob, keep_prompt, engine, cache)
     about = {"params": {"reader": name, "model": model, "max_tokens": max_tokens, "prompt": prompt, "engine": shown}}
     return run_stage("generate", open_generate, params, flow, about)

@@ -20,6 +20,8 @@ class Chosen(NamedTuple):
     """More keyword arguments for `open_reader`."""
     shown: dict[str, Any]
     """The same for the run file: argv has the address, without credentials."""
+    cache: str | None = None
+    """Folder of replies that were given before."""
 
 
 READER: Options = {
@@ -72,6 +74,18 @@ READER: Options = {
         Annotated[int, typer.Option("--retries", metavar="N", min=0, help="Server: tries after a failed one.")],
         5,
     ),
+    "cache": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--cache",
+                metavar="DIR",
+                envvar="RAGPACK_READER_CACHE",
+                help="Keep the reader's replies here, for all runs: what was asked once is not asked again.",
+            ),
+        ],
+        None,
+    ),
 }
 
 
@@ -106,7 +120,7 @@ def _chosen(given: dict[str, Any]) -> Chosen | None:
         }
     elif name == "openai":
         engine = {"base_url": base_url, **{key: given[key] for key in ("concurrency", "timeout", "retries")}}
-    return Chosen(name, model, engine, {**engine, "base_url": None} if base_url else engine)
+    return Chosen(name, model, engine, {**engine, "base_url": None} if base_url else engine, given["cache"])
 
 
 def no_model() -> UsageError:

@@ -79,7 +79,7 @@ def retrieve(
             raise UsageError(
                 "-j, --engine: each worker would load the model", "Leave them out: vLLM takes many questions at once."
             )
-        params = replace(params, reader=ReaderParams(reader.name, reader.model, tokenizer, reader.engine))
+        params = replace(params, reader=ReaderParams(reader.name, reader.model, tokenizer, reader.engine, reader.cache))
         shown = replace(params, reader=ReaderParams(reader.name, reader.model, tokenizer, reader.shown))
     elif tokenizer:
         raise UsageError("--tokenizer counts what a reader is shown, and none is named")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -12,13 +13,13 @@ from itertools import islice
 from multiprocessing import get_context, parent_process
 from queue import Empty, Queue
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ragpack.errors import BackendError, Missing
 from ragpack.flow.mapper import Done, Mapper
 from ragpack.flow.resume import Earlier, Shelf
 from ragpack.flow.streams import Line
-from ragpack.stage import Stage
+from ragpack.stage import Stage, Tally
 
 BATCH = 32  # lines sent to a worker at once
 AHEAD = 3  # batches in flight for each worker
@@ -38,10 +39,23 @@ class Batch(NamedTuple):
 
     done: list[Done]
     notes: list[str]
+    worker: str
+    tally: Tally | None
+    """Of all that this worker has done so far."""
 
 
-Engine = Callable[[Plan, int, Iterator[Line], Callable[[str], None]], Iterator[Done]]
-"""(plan, jobs, lines, say once) -> one `Done` a line, in order."""
+class Hearer(Protocol):
+    """Who is told what is in no row."""
+
+    def say(self, text: str) -> None:
+        """A sentence, once."""
+
+    def tally(self, worker: str, tally: Tally) -> None:
+        """A worker's tally; a later one stands for the earlier."""
+
+
+Engine = Callable[[Plan, int, Iterator[Line], Hearer], Iterator[Done]]
+"""(plan, jobs, lines, who hears what is in no row) -> one `Done` a line, in order."""
 
 
 class Opened(NamedTuple):
@@ -68,22 +82,23 @@ class Worker:
         """A batch of lines, all of it."""
         if isinstance(self._opened, Exception):
             raise self._opened
-        return Batch(list(self._opened.map(iter(lines))), self._opened.stage.notes())
+        done = list(self._opened.map(iter(lines)))
+        stage = self._opened.stage
+        return Batch(done, stage.notes(), f"{platform.node()} {os.getpid()}", stage.tally())
 
 
-def serial(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]) -> Iterator[Done]:
+def serial(plan: Plan, jobs: int, lines: Iterator[Line], hearer: Hearer) -> Iterator[Done]:
     """In this process, streaming line by line."""
     del jobs
     stage, map_ = _open(plan)
     try:
         yield from map_(lines)
-        for note in stage.notes():
-            say(note)
+        _tell(hearer, stage.notes(), "", stage.tally())
     finally:
         stage.close()
 
 
-def processes(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]) -> Iterator[Done]:
+def processes(plan: Plan, jobs: int, lines: Iterator[Line], hearer: Hearer) -> Iterator[Done]:
     """In `jobs` processes of this machine."""
     # Each worker counts tokens on one core; threads of the tokenizer would fight for it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -99,7 +114,7 @@ def processes(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str],
         for _ in range(jobs):
             pool.submit(int)  # starts one
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        yield from _in_order(lines, jobs, lambda batch: pool.submit(_work, batch), receive, say)
+        yield from _in_order(lines, jobs, lambda batch: pool.submit(_work, batch), receive, hearer)
         finished = True
     except BrokenProcessPool:
         raise _died() from None
@@ -111,7 +126,7 @@ def processes(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str],
                 worker.terminate()
 
 
-def ray(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]) -> Iterator[Done]:
+def ray(plan: Plan, jobs: int, lines: Iterator[Line], hearer: Hearer) -> Iterator[Done]:
     """In Ray actors: on the cluster that RAY_ADDRESS names, else on this machine."""
     try:
         import ray as library
@@ -136,7 +151,7 @@ def ray(plan: Plan, jobs: int, lines: Iterator[Line], say: Callable[[str], None]
             found: Batch | None = library.get(reference) if ready else None
             return found
 
-        yield from _in_order(lines, jobs, send, receive, say)
+        yield from _in_order(lines, jobs, send, receive, hearer)
     except library.exceptions.RayTaskError as error:
         raise error.cause from None
     except library.exceptions.RayActorError:
@@ -162,7 +177,7 @@ def _in_order(
     jobs: int,
     send: Callable[[list[Line]], Any],
     receive: Callable[[Any, float], Batch | None],
-    say: Callable[[str], None],
+    hearer: Hearer,
 ) -> Iterator[Done]:
     """Send batches ahead, a bounded number of them, and take the results back in the order of the input.
 
@@ -187,9 +202,15 @@ def _in_order(
             result = receive(flying[0], PATIENCE)
             if result is not None:
                 flying.popleft()
-                for note in result.notes:
-                    say(note)
+                _tell(hearer, result.notes, result.worker, result.tally)
                 yield from result.done
+
+
+def _tell(hearer: Hearer, notes: list[str], worker: str, tally: Tally | None) -> None:
+    for note in notes:
+        hearer.say(note)
+    if tally is not None:
+        hearer.tally(worker, tally)
 
 
 def _read(lines: Iterator[Line], waiting: Queue[list[Line] | BaseException]) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ from ragpack.flow.signals import Interrupted, Signals
 from ragpack.flow.sink import FileSink, Sink, open_sink
 from ragpack.flow.streams import STDOUT, Line, check_inputs, lines
 from ragpack.records import Failure, Raw, Record, ordered, view
-from ragpack.stage import Stage
+from ragpack.stage import Stage, Tally
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +84,7 @@ class Run:
         self.about: dict[str, Any] = {}
         self.resumable = False
         self._said: set[str] = set()
+        self._tallies: dict[str, Tally] = {}
         self._failures: Sink | None = None
         self._progress: Progress | None = None
 
@@ -94,6 +95,10 @@ class Run:
             if self._progress:
                 self._progress.clear()
             print(f"{self.name}: {text}", file=sys.stderr)
+
+    def tally(self, worker: str, tally: Tally) -> None:
+        """What a worker counted besides rows; a later tally stands for its earlier ones."""
+        self._tallies[worker] = tally
 
     def write(self, sink: Sink, rows: Sequence[bytes], cached: int = 0) -> None:
         """Whole lines, not torn by a signal."""
@@ -178,12 +183,15 @@ class Run:
                 return code
             self._progress.clear()
         seconds = time.monotonic() - clock
+        tally = added_up(self._tallies.values())
         if isinstance(sink, FileSink):
             drop_earlier(sink.part)
-            write_runfile(sink.target, started, seconds, self.counts, {"stage": self.name, **self.about})
+            told = {tally.name: {**tally.facts, **tally.counts}} if tally else {}
+            write_runfile(sink.target, started, seconds, self.counts, {"stage": self.name, **self.about, **told})
         if not flow.quiet:
-            counts = ", ".join(f"{number} {name}" for name, number in self.counts.items())
-            print(f"{self.name}: {counts}, {seconds:.1f} s", file=sys.stderr)
+            said = [f"{number} {name}" for name, number in self.counts.items()]
+            said += [f"{tally.counts[name]} {words}" for name, words in tally.said.items()] if tally else []
+            print(f"{self.name}: {', '.join(said)}, {seconds:.1f} s", file=sys.stderr)
         return Exit.SOME_FAILED if self.counts["failed"] else Exit.OK
 
     def _ended(self, error: BaseException) -> Exit:
@@ -222,7 +230,7 @@ def run_stage(
                 shelf = stack.enter_context(shelf_of(sink.target, sink.part, name, fields or (name,)))
                 sink.restart()
             source = _Lines(lines(flow.files))
-            results = engine(Plan(open_stage, prepared, shelf), flow.jobs, source, run.say)
+            results = engine(Plan(open_stage, prepared, shelf), flow.jobs, source, run)
             with contextlib.closing(results):  # type: ignore[type-var] # engines are generators
                 for done in results:
                     run.counts["in"] += 1
@@ -288,6 +296,20 @@ def run_source(
             run.write(sink, [row])
 
     return run(body)
+
+
+def added_up(tallies: Iterable[Tally]) -> Tally | None:
+    """One tally of those of all workers: counts are sums, facts and words are what any of them tells."""
+    whole: Tally | None = None
+    for one in tallies:
+        if whole is None:
+            whole = one
+            continue
+        counts = {name: number + one.counts.get(name, 0) for name, number in whole.counts.items()}
+        words = {**whole.said, **one.said}
+        said = {name: words[name] for name in counts if name in words}
+        whole = Tally(whole.name, {**whole.facts, **one.facts}, counts, said)
+    return whole
 
 
 def failed_of(error: RagpackError, raw: Mapping[str, object]) -> Failed:

@@ -39,6 +39,8 @@ class _Extractive:
     model = MODEL
     fingerprint = MODEL
     about: dict[str, Any] = {}  # noqa: RUF012 # a protocol's word
+    prompts = False
+    """Question and context decide the answer; the prompt plays no part."""
 
     def answer(self, requests: Iterator[Request]) -> Iterator[Completion | Refusal]:
         """One request in, one answer out, in order. Every sample of a prompt is the same."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from ragpack.errors import BackendError, UsageError, did_you_mean
 from ragpack.readers import READERS
+from ragpack.readers.asked import once
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
 from ragpack.readers.prompt import TEMPLATES, Template
 from ragpack.records import Answered, Packed, Raw
@@ -37,6 +38,8 @@ class GenerateParams:
     """Keep the templated prompt."""
     engine: dict[str, Any] = field(default_factory=dict)
     """More keyword arguments for `open_reader`."""
+    cache: str | None = None
+    """Folder of replies that were given before."""
 
 
 def open_generate(params: GenerateParams) -> Stage:
@@ -46,7 +49,7 @@ def open_generate(params: GenerateParams) -> Stage:
     if params.prompt not in TEMPLATES:
         raise UsageError(f"unknown prompt '{params.prompt}'. {did_you_mean(params.prompt, TEMPLATES)}")
     template = TEMPLATES[params.prompt]
-    reader: Reader = load(READERS, params.reader)(params.model, **params.engine)
+    reader = once(load(READERS, params.reader)(params.model, **params.engine), params.cache)
     decoding = Decoding(
         max_tokens=params.max_tokens, logprobs=0 if params.logprob else None, keep_prompt=params.keep_prompt
     )
@@ -60,6 +63,8 @@ def open_generate(params: GenerateParams) -> Stage:
         projection=lambda record: [record.question, record.pack.context],
         cells=(cell,),
         fingerprints={"reader": reader.fingerprint, "prompt": template.hash},
+        notes=reader.notes,
+        tally=reader.tally,
         close=reader.close,
     )
 

@@ -10,12 +10,13 @@ from typing import Any
 from ragpack.candidates.snippet import one_line
 from ragpack.errors import BackendError, DataError, RagpackError, UsageError
 from ragpack.readers import READERS
+from ragpack.readers.asked import once
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
 from ragpack.readers.prompt import THOUGHT, Thinking
 from ragpack.records import Doc, Raw
 from ragpack.registry import load
 from ragpack.retrievers.base import Thought, Walked, Wanted
-from ragpack.stage import Outcome, Payload, Task
+from ragpack.stage import Outcome, Payload, Tally, Task
 from ragpack.text import sentences, words
 from ragpack.tokens import Counter, cut, open_counter
 
@@ -36,10 +37,15 @@ class ReaderParams:
     """Counts the passages of a prompt; None: the model's own under vLLM, else nothing is counted or cut."""
     engine: dict[str, Any] = field(default_factory=dict, hash=False)
     """More keyword arguments for `open_reader`."""
+    cache: str | None = None
+    """Folder of replies that were given before."""
 
 
 class Thinker:
     """A reader that is asked for thoughts."""
+
+    notes: Callable[[], list[str]] = list
+    tally: Callable[[], Tally | None] = staticmethod(lambda: None)
 
     def __init__(
         self, reader: Reader, template: Thinking, counter: Counter | None, budget: int, decoding: Decoding
@@ -201,8 +207,10 @@ def open_thinker(params: ReaderParams, max_tokens: int, budget: int) -> Thinker:
         counter = open_counter(params.tokenizer)
     elif params.reader == "vllm":
         counter = _own_counter(params.model)
-    reader: Reader = load(READERS, params.reader)(params.model, **params.engine)
-    return Thinker(reader, THOUGHT, counter, budget, Decoding(max_tokens=max_tokens))
+    reader = once(load(READERS, params.reader)(params.model, **params.engine), params.cache)
+    thinker = Thinker(reader, THOUGHT, counter, budget, Decoding(max_tokens=max_tokens))
+    thinker.notes, thinker.tally = reader.notes, reader.tally
+    return thinker
 
 
 def _own_counter(model: str) -> Counter:

@@ -148,6 +148,8 @@ def open_retrieve(params: RetrieveParams) -> Stage:
         stage,
         run=lambda tasks: thinker.run(walk, lambda record, walked: payload(record.question, walked.found), tasks),
         fingerprints={**stage.fingerprints, **{f"thought {key}": text for key, text in thinker.fingerprints.items()}},
+        notes=lambda: [*notes, *thinker.notes()],
+        tally=thinker.tally,
         close=thinker.close,
     )
 

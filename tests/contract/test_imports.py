@@ -49,7 +49,7 @@ FAMILIES = {
             "vectors",
         },
     ),
-    "readers": (READERS, {"base", "chat", "prompt"}),
+    "readers": (READERS, {"asked", "base", "chat", "prompt", "store"}),
     "rerankers": (RERANKERS, {"base"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
