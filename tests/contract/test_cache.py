@@ -205,7 +205,8 @@ def test_a_file_that_can_not_be_used_is_one_sentence(ragpack: Run, tmp_path: Pat
     done = ragpack(*dry, "cache", check=1)
     assert done.stdout == b""
     assert done.stderr.decode().splitlines() == [
-        "ragpack: cache/replies.sqlite is damaged: file is not a database", "Remove it, and the prompts are asked again."
+        "ragpack: cache/replies.sqlite is damaged: file is not a database",
+        "Remove it, and the prompts are asked again."
     ]  # fmt: skip
     assert b"--cache packs.jsonl: File exists" in ragpack(*dry, "packs.jsonl", check=2).stderr
     (tmp_path / "cache" / "replies.sqlite").unlink()
