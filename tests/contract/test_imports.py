@@ -49,7 +49,7 @@ FAMILIES = {
             "vectors",
         },
     ),
-    "readers": (READERS, {"base", "chat", "prompt"}),
+    "readers": (READERS, {"base", "chat", "engine", "fitting", "probes", "prompt", "told"}),
     "rerankers": (RERANKERS, {"base"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
