@@ -119,9 +119,10 @@ class Once:
         if self._store and not reply.cut:
             self._store.put(key, data)
 
+    @property
     def notes(self) -> list[str]:
-        """What the user should be told at the end."""
-        return self._store.notes() if self._store else []
+        """What the user should be told at the end: the reader's sentences, and the store's."""
+        return [*getattr(self._reader, "notes", ()), *(self._store.notes if self._store else ())]
 
     def tally(self) -> Tally:
         """For the run file; for the summary where something was saved, or was to be."""

@@ -118,6 +118,7 @@ class Store:
                 raise self._unusable(error) from None
             self._trouble = str(error)
 
+    @property
     def notes(self) -> list[str]:
         """What the user should know at the end."""
         if self._trouble is None:

@@ -63,7 +63,7 @@ def open_generate(params: GenerateParams) -> Stage:
         projection=lambda record: [record.question, record.pack.context],
         cells=(cell,),
         fingerprints={"reader": reader.fingerprint, "prompt": template.hash},
-        notes=reader.notes,
+        notes=lambda: reader.notes,
         tally=reader.tally,
         close=reader.close,
     )

@@ -209,7 +209,7 @@ def open_thinker(params: ReaderParams, max_tokens: int, budget: int) -> Thinker:
         counter = _own_counter(params.model)
     reader = once(load(READERS, params.reader)(params.model, **params.engine), params.cache)
     thinker = Thinker(reader, THOUGHT, counter, budget, Decoding(max_tokens=max_tokens))
-    thinker.notes, thinker.tally = reader.notes, reader.tally
+    thinker.notes, thinker.tally = (lambda: reader.notes), reader.tally
     return thinker
 
 

@@ -49,7 +49,10 @@ FAMILIES = {
             "vectors",
         },
     ),
-    "readers": (READERS, {"asked", "base", "chat", "prompt", "store"}),
+    "readers": (
+        READERS,
+        {"asked", "base", "chat", "engine", "fitting", "probes", "prompt", "store", "told"},
+    ),
     "rerankers": (RERANKERS, {"base"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),

@@ -117,7 +117,14 @@ def test_every_request_gets_one_right_reply(tmp_path_factory, prompts, width, he
 @given(prompts=st.lists(st.sampled_from("abcdef"), min_size=1, max_size=40), width=st.integers(1, 5),
        taken=st.integers(1, 10), seed=st.integers(0, 99))  # fmt: skip
 def test_who_leaves_early_ends_the_reader_behind(prompts, width, taken, seed) -> None:
-    inner = Fake(width, seed)
+    held = []  # else it would end by itself, as nobody knows of it
+
+    class Held(Fake):
+        def answer(self, requests):
+            held.append(super().answer(requests))
+            return held[-1]
+
+    inner = Held(width, seed)
     replies = once(inner).answer(request(at, prompt) for at, prompt in enumerate(prompts))
     list(itertools.islice(replies, taken))
     replies.close()
@@ -209,6 +216,31 @@ def test_the_last_replies_are_remembered_and_older_ones_are_not(monkeypatch) -> 
     list(reader.answer(request(at, prompt) for at, prompt in enumerate("ababcabab")))
     assert inner.prompts_asked() == ["a", "b", "c", "a", "b"]  # c pushed a out, a pushed b out
     assert len(reader._last) == 2
+    list(reader.answer(request(at, prompt) for at, prompt in enumerate("aba" + "da")))
+    assert inner.prompts_asked() == [*"abcab", "d"], "what is asked for stays"
+
+
+def test_a_cut_passage_is_for_this_run_only(tmp_path) -> None:
+    """Another run may have room for more of it."""
+
+    class Cut(Fake):
+        def answer(self, requests):
+            return (replace(reply, cut=reply.text.startswith("<long")) for reply in super().answer(requests))
+
+    for share in (0, 1):
+        inner = Cut(width=1)
+        reader = once(inner, str(tmp_path))
+        replies = list(reader.answer(request(at, prompt) for at, prompt in enumerate(["long", "short", "long"])))
+        reader.close()
+        assert [reply.cut for reply in replies] == [True, False, True]
+        assert inner.prompts_asked() == (["long", "short"] if share == 0 else ["long"])
+
+
+def test_sentences_of_the_reader_are_passed_on() -> None:
+    inner = Fake()
+    assert once(inner).notes == []
+    inner.notes = ["K fell to 20"]
+    assert once(inner).notes == ["K fell to 20"]
 
 
 def test_draws_without_a_seed_are_not_shared() -> None:

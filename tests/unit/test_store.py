@@ -108,7 +108,7 @@ who = int(sys.argv[2])
 for at in range(300):
     store.put(at.to_bytes(16, "big"), b"{%d}" % who)
     store.put((1000 * who + at).to_bytes(16, "big"), b"{own}")
-assert store.notes() == [], store.notes()
+assert store.notes == [], store.notes
 """
 
 
@@ -237,7 +237,7 @@ def test_a_full_disk_ends_the_keeping_and_not_the_run(tmp_path: Path) -> None:
     kept._base.execute(f"PRAGMA max_page_count = {pages}")  # sqlite's own word for a disk without room
     for at in range(100):
         kept.put(bytes([at]) * 16, b"{" + b"x" * 1000 + b"}")
-    assert kept.notes() == [
+    assert kept.notes == [
         f"replies were no longer kept in {tmp_path / FILE}: database or disk is full; the output has them all"
     ]
     assert kept.get(KEY) == b"{}"
@@ -251,5 +251,5 @@ def test_a_file_that_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(BackendError, match=r"has been locked for 0\.1 s\nDoes another program hold it"):
         Store(str(tmp_path))
     kept.put(KEY, b"{}")
-    assert "database is locked" in kept.notes()[0]
+    assert "database is locked" in kept.notes[0]
     other.close()
