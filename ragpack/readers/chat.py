@@ -18,13 +18,19 @@ Messages = list[dict[str, str]]
 
 
 class Chat:
-    """A tokenizer with a chat template (transformers' interface)."""
+    """A tokenizer, as a rule with a chat template (transformers' interface)."""
 
     def __init__(self, tokenizer: Any, template: Mapping[str, Any]) -> None:  # noqa: ANN401 # the library has no types here
         self.tokenizer = tokenizer
+        self.has_template = bool(getattr(tokenizer, "chat_template", None))
+        """Without one there are no messages, only plain texts: base models."""
         self._template = dict(template)
-        self._merge_system = not _takes_system(tokenizer, template)
+        self._merge_system = self.has_template and not _takes_system(tokenizer, template)
         self._bos = _added_bos(tokenizer)
+
+    def plain_ids(self, text: str) -> list[int]:
+        """A prompt that no chat template is put around, as token ids, with one BOS where the tokenizer puts one."""
+        return one_bos(list(self.tokenizer(text, add_special_tokens=False)["input_ids"]), self._bos)
 
     def ids(self, messages: Messages) -> list[int]:
         """The prompt as token ids, up to where the answer begins. Raises `jinja2.TemplateError` where the template
@@ -37,8 +43,9 @@ class Chat:
         return one_bos(list(ids), self._bos)
 
 
-def open_chat(model: str) -> Chat:
-    """The chat of a model folder or id, its weights left alone. Raises `UsageError` where there is no template."""
+def open_chat(model: str, *, plain: bool = False) -> Chat:
+    """The chat of a model folder or id, its weights left alone. Raises `UsageError` where there is no template, unless
+    all prompts are to be plain texts."""
     try:
         import transformers
     except ImportError:
@@ -49,9 +56,13 @@ def open_chat(model: str) -> Chat:
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False)
     except Exception as error:
         raise BackendError(f"--tokenizer {model}: no chat model's folder or id: {first_line(error)}") from None
-    if not getattr(tokenizer, "chat_template", None):
-        raise UsageError(f"--tokenizer {model}: it has no chat template", "Name an instruction-tuned model.")
-    return Chat(tokenizer, TEMPLATE)
+    chat = Chat(tokenizer, TEMPLATE)
+    if not chat.has_template and not plain:
+        raise UsageError(
+            f"--tokenizer {model}: it has no chat template",
+            "Name an instruction-tuned model, or leave the chat out for a base model: --no-chat-template.",
+        )
+    return chat
 
 
 def merge_system(messages: Messages) -> Messages:

@@ -25,7 +25,7 @@ from ragpack.statistics import TABLES
 COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
 HEAVY = {
     "torch", "transformers", "vllm", "faiss", "sentence_transformers", "llmlingua", "ray", "scipy", "statsmodels",
-    "pandas", "matplotlib", "pydantic", "openai", "bm25s", "tokenizers",
+    "pandas", "matplotlib", "pydantic", "openai", "bm25s", "tokenizers", "jinja2",
 }  # fmt: skip
 FAMILIES = {
     "candidates": (
@@ -49,7 +49,7 @@ FAMILIES = {
             "vectors",
         },
     ),
-    "readers": (READERS, {"base", "chat", "prompt"}),
+    "readers": (READERS, {"base", "chat", "prompt", "prompt_file"}),
     "rerankers": (RERANKERS, {"base"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),

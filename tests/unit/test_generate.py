@@ -6,11 +6,11 @@ import pytest
 from mapped import mapped, rows
 
 from ragpack.errors import BackendError, UsageError
-from ragpack.readers.base import Completion, Decoding, Refusal, Sample
+from ragpack.readers.base import Completion, Refusal, Sample
 from ragpack.readers.prompt import TEMPLATES
 from ragpack.stage import Task
 from ragpack.stages import generate
-from ragpack.stages.generate import GenerateParams, open_generate
+from ragpack.stages.generate import Asked, GenerateParams, open_generate
 
 PACK = {"policy": "p", "budget": 9, "unit": "regex", "tokens": 1, "snippets": [], "dropped": 0}
 
@@ -42,8 +42,11 @@ class Fake:
         self.closed = True
 
 
-def run(reader, tasks):
-    return list(generate._run(reader, TEMPLATES["answer/1"], Decoding(), iter(tasks)))
+ASKED = Asked(TEMPLATES["answer/1"])
+
+
+def run(reader, tasks, asked=ASKED):
+    return list(generate._run(reader, asked, iter(tasks)))
 
 
 def task(number, wanted=True):
@@ -115,7 +118,7 @@ def test_nothing_waits_for_an_answer_that_nobody_awaits():
             yield task(at, wanted=False)
         raise AssertionError("read too far")
 
-    outcomes = generate._run(Fake(), TEMPLATES["answer/1"], Decoding(), tasks())
+    outcomes = generate._run(Fake(), ASKED, tasks())
     assert list(itertools.islice(outcomes, 10)) == [[]] * 10
 
 
@@ -131,7 +134,7 @@ def test_tasks_held_are_bounded(monkeypatch):
             yield task(at, wanted=at % 4 == 0)
 
     given, most = 0, 0
-    for _ in generate._run(Fake(width=100), TEMPLATES["answer/1"], Decoding(), tasks()):
+    for _ in generate._run(Fake(width=100), ASKED, tasks()):
         most = max(most, pulled - given)
         given += 1
     assert given == 40
