@@ -102,7 +102,7 @@ def test_snippets_have_three_fields():
         ("{% block user %}{{ question }}{% endblock %}\nAnswer:", "line 2: where there are blocks, all else stands"),
         ("{% set a = 1 %}\n{% block user %}{{ question }}{% endblock %}", "line 1: where there are blocks"),
         ("{% if context %}{% block user %}{{ question }}{% endblock %}{% endif %}", "block user stands inside"),
-        ("{% block user %}{{ question }}{% endblock %}\n{% block user %}{% endblock %}", "line 2: block 'user' defined"),
+        ("{% block user %}{{ question }}{% endblock %}\n{% block user %}{% endblock %}", "block 'user' defined"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_when_the_file_is_read(text, expected):
