@@ -32,11 +32,11 @@ def main() -> None:
         done = [orjson.loads(one.rows[0])["generate"]["tokens"]["completion"] for one in mapper(lines([packs]))]
         print(sum(done) / (time.perf_counter() - started))
         return
-    from ragpack.readers.vllm import _sampling, open_reader
+    from ragpack.readers.vllm import _Prompt, open_reader
 
     reader: Any = open_reader(model)
     list(reader.answer(iter([Request(at, chat) for at, chat in enumerate(chats[:4])])))  # loads and warms the engine
-    llm, sampling = reader._llm, _sampling(Decoding())
+    llm, sampling = reader._llm, reader._sampling(_Prompt([]), Decoding())
     tokenizer = llm.get_tokenizer()
     started = time.perf_counter()
     prompts = [

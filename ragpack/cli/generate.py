@@ -9,15 +9,18 @@ import typer
 
 from ragpack.cli import app
 from ragpack.cli.options import RESUME, SHARED, with_flow
+from ragpack.cli.probing import Probing, with_probe
 from ragpack.cli.reading import Chosen, no_model, with_reader
 
 
 @app.command()
 @with_flow(SHARED, RESUME)
 @with_reader
+@with_probe
 def generate(
     flow: object,
     reader: object,
+    probe: object,
     max_tokens: Annotated[int, typer.Option("--max-tokens", metavar="N", min=1, help="Most tokens of an answer.")] = 32,
     stop: Annotated[
         list[str] | None,
@@ -76,6 +79,9 @@ def generate(
     if reader is None:
         raise no_model()
     assert isinstance(reader, Chosen)
+    assert isinstance(probe, Probing)
+    if probe.kinds:
+        return probe.run(flow, reader)
     params = GenerateParams(
         reader.name, reader.model, max_tokens, prompt, logprob, keep_prompt, reader.engine, temperature=temperature,
         top_p=top_p, seed=seed, n=n, stop=tuple(map(_read, stop or ())), logprobs=logprobs, first_line=first_line,

@@ -26,11 +26,11 @@ class Chat:
         """Without one there are no messages, only plain texts: base models."""
         self._template = dict(template)
         self._merge_system = self.has_template and not _takes_system(tokenizer, template)
-        self._bos = _added_bos(tokenizer)
+        self.bos = _added_bos(tokenizer)
 
     def plain_ids(self, text: str) -> list[int]:
         """A prompt that no chat template is put around, as token ids, with one BOS where the tokenizer puts one."""
-        return one_bos(list(self.tokenizer(text, add_special_tokens=False)["input_ids"]), self._bos)
+        return plain(self.tokenizer, text, self.bos)
 
     def ids(self, messages: Messages) -> list[int]:
         """The prompt as token ids, up to where the answer begins. Raises `jinja2.TemplateError` where the template
@@ -40,7 +40,7 @@ class Chat:
         ids = self.tokenizer.apply_chat_template(
             messages, add_generation_prompt=True, tokenize=True, return_dict=False, **self._template
         )
-        return one_bos(list(ids), self._bos)
+        return one_bos(list(ids), self.bos)
 
 
 def open_chat(model: str, *, plain: bool = False) -> Chat:
@@ -90,6 +90,11 @@ def one_bos(ids: list[int], bos: int | None) -> list[int]:
     while start < len(ids) and ids[start] == bos:
         start += 1
     return [bos, *ids[start:]]
+
+
+def plain(tokenizer: Any, text: str, bos: int | None) -> list[int]:  # noqa: ANN401 # the library has no types here
+    """A text without a chat template, with exactly one BOS where the tokenizer puts one."""
+    return one_bos(list(tokenizer(text)["input_ids"]), bos)
 
 
 def first_line(error: BaseException) -> str:

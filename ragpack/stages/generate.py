@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
-from ragpack.errors import BackendError, DataError, RagpackError, UsageError
+from ragpack.errors import BackendError, UsageError
 from ragpack.readers import READERS
-from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request, Sample, Step
+from ragpack.readers.base import Completion, Decoding, Reader, Request, Sample, Step
 from ragpack.readers.prompt import AnswerPrompt, open_prompt, plain_text
 from ragpack.records import Answered, Packed, Raw
 from ragpack.registry import load
-from ragpack.stage import Outcome, Stage, Task
+from ragpack.stage import Outcome, Payload, Stage, Task
 from ragpack.stages.decoding import Decoded, canonical, decoding_of, sampling_of
 from ragpack.stages.same_tokenizer import SameTokenizer
-
-PATIENCE = 10_000  # tasks held while one answer is awaited
+from ragpack.stages.session import Job, outcomes
 
 
 @dataclass(frozen=True)
@@ -74,27 +71,29 @@ class Asked:
     logprobs: int | None = None
     tokenizer: SameTokenizer | None = None
 
-    def request(self, number: int, record: Packed | Answered) -> Request:
+    def run(self, reader: Reader, tasks: Iterator[Task]) -> Iterator[Outcome]:
+        """An outcome for each task, in their order."""
+
+        def finish(replies: Sequence[Completion]) -> list[Payload]:
+            return [{"generate": self.answered(reader, replies[0])}]
+
+        return outcomes(reader, lambda task: Job((self.request(task.record),), finish), tasks)
+
+    def request(self, record: Packed | Answered) -> Request:
         """Raises `DataError` for a record that gives no prompt, `UsageError` for one of another tokenizer."""
         if self.tokenizer:
             self.tokenizer.check(record)
         question, context = record.question, record.pack.context
         messages = self.prompt.messages(question, context, _shown(self.prompt, record) or ())
         if self.chat_template:
-            return Request(number, messages, question, context, decoding=self.decoding)
-        return Request(number, None, question, context, plain_text(messages), decoding=self.decoding)
+            return Request(0, messages, question, context, decoding=self.decoding)
+        return Request(0, None, question, context, plain_text(messages), decoding=self.decoding)
 
-    def outcome(self, reader: Reader, reply: Completion | Refusal) -> Outcome:
-        """The payload of a reply, or why there is none."""
-        if isinstance(reply, Refusal):
-            return BackendError(reply.message)
+    def answered(self, reader: Reader, reply: Completion) -> Raw:
+        """What the record gets. Raises `BackendError` for a reply that is not what was asked for."""
         if len(reply.samples) != self.decoding.n:
-            return BackendError(f"the reader gave {len(reply.samples)} answers of {self.decoding.n}")
-        try:
-            said = [self._said(reader, sample) for sample in reply.samples]
-        except BackendError as error:
-            return error
-        first = said[0]
+            raise BackendError(f"the reader gave {len(reply.samples)} answers of {self.decoding.n}")
+        said = [self._said(reader, sample) for sample in reply.samples]
         generate: Raw = {
             "reader": reader.name,
             "model": reader.model,
@@ -103,12 +102,12 @@ class Asked:
             "sampling": sampling_of(self.decoding),
             "stop": list(self.decoding.stop) or None,
             "post": ["first_line"] if self.first_line else None,
-            **first,
+            **said[0],
             "tokens": {"prompt": reply.prompt_tokens, "completion": reply.completion_tokens},
             "samples": said if self.decoding.n > 1 else None,
             "prompt_text": reply.prompt,
         }
-        return [{"generate": {name: value for name, value in generate.items() if value is not None}}]
+        return {name: value for name, value in generate.items() if value is not None}
 
     def _said(self, reader: Reader, sample: Sample) -> Raw:
         text = sample.text.strip()
@@ -148,7 +147,7 @@ def open_generate(params: GenerateParams) -> Stage:
         version=1,
         reads=(Packed, Answered),
         writes=Answered,
-        run=lambda tasks: _run(reader, asking, tasks),
+        run=lambda tasks: asking.run(reader, tasks),
         projection=lambda record: [record.question, record.pack.context],
         more=lambda record, _: _shown(prompt, record),
         cells=(canonical(asked, decoding, more),),
@@ -200,52 +199,3 @@ def _finite(reader: Reader, logprob: float | None) -> float | None:
     if logprob is not None and not math.isfinite(logprob):
         raise BackendError(f"the reader {reader.name} gave {logprob} for a log-probability")
     return logprob
-
-
-def _run(reader: Reader, asked: Asked, tasks: Iterator[Task]) -> Iterator[Outcome]:
-    """Answers in the order of the tasks, while the reader works ahead in an order of its own.
-
-    Tasks that want nothing (cached, or bad lines) pass at once where nothing is awaited. Behind an awaited answer they
-    queue, at most `PATIENCE` of them: then the reader finishes what it has before it is given more.
-    """
-    for task in tasks:
-        if not task.cells:
-            yield []
-        else:
-            yield from _session(reader, asked, chain([task], tasks))
-
-
-def _session(reader: Reader, asked: Asked, tasks: Iterator[Task]) -> Iterator[Outcome]:
-    order: deque[int] = deque()
-    ready: dict[int, list[Raw] | RagpackError] = {}
-
-    def requests() -> Iterator[Request]:
-        number = 0
-        while order or number == 0:
-            if len(order) >= PATIENCE:
-                return
-            task = next(tasks, None)
-            if task is None:
-                return
-            number += 1
-            order.append(number)
-            if not task.cells:
-                ready[number] = []
-                continue
-            try:
-                request = asked.request(number, task.record)
-            except DataError as error:
-                ready[number] = error
-                if len(ready) == len(order):
-                    return  # nothing is awaited: what is known need not wait for the next answer
-            else:
-                yield request
-
-    for reply in reader.answer(requests()):
-        ready[reply.id] = asked.outcome(reader, reply)
-        while order and order[0] in ready:
-            yield ready.pop(order.popleft())
-    while order and order[0] in ready:
-        yield ready.pop(order.popleft())
-    if order:
-        raise BackendError(f"the reader {reader.name} gave no answer to {len(order)} prompts")

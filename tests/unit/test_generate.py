@@ -10,7 +10,7 @@ from ragpack.errors import BackendError, DataError, UsageError
 from ragpack.readers.base import Completion, Decoding, Likely, Refusal, Sample, Step
 from ragpack.readers.prompt import TEMPLATES, open_prompt
 from ragpack.stage import Task
-from ragpack.stages import generate
+from ragpack.stages import generate, session
 from ragpack.stages.generate import Asked, GenerateParams, open_generate
 
 PACK = {"policy": "p", "budget": 9, "unit": "regex", "tokens": 1, "snippets": [], "dropped": 0}
@@ -47,7 +47,7 @@ ASKED = Asked(TEMPLATES["answer/1"])
 
 
 def run(reader, tasks, asked=ASKED):
-    return list(generate._run(reader, asked, iter(tasks)))
+    return list(asked.run(reader, iter(tasks)))
 
 
 def task(number, wanted=True):
@@ -119,13 +119,13 @@ def test_nothing_waits_for_an_answer_that_nobody_awaits():
             yield task(at, wanted=False)
         raise AssertionError("read too far")
 
-    outcomes = generate._run(Fake(), ASKED, tasks())
+    outcomes = ASKED.run(Fake(), tasks())
     assert list(itertools.islice(outcomes, 10)) == [[]] * 10
 
 
 def test_tasks_held_are_bounded(monkeypatch):
     """Behind an answer that is long in coming at most PATIENCE tasks wait, cached ones included."""
-    monkeypatch.setattr(generate, "PATIENCE", 5)
+    monkeypatch.setattr(session, "PATIENCE", 5)
     pulled = 0
 
     def tasks():
@@ -135,7 +135,7 @@ def test_tasks_held_are_bounded(monkeypatch):
             yield task(at, wanted=at % 4 == 0)
 
     given, most = 0, 0
-    for _ in generate._run(Fake(width=100), ASKED, tasks()):
+    for _ in ASKED.run(Fake(width=100), tasks()):
         most = max(most, pulled - given)
         given += 1
     assert given == 40
@@ -143,7 +143,7 @@ def test_tasks_held_are_bounded(monkeypatch):
 
 
 def test_an_answer_that_never_comes_is_an_error():
-    with pytest.raises(BackendError, match="the reader fake gave no answer to 2 prompts"):
+    with pytest.raises(BackendError, match="the reader fake gave no answer to 1 prompts"):
         run(Fake(width=3, forget=["Which 0?"]), [task(0), task(1)])
 
 
@@ -348,7 +348,7 @@ def test_records_without_a_prompt_fail_alone_and_at_once(tmp_path):
             one.record.pack.context = "" if at in (0, 3, 4, 8) else "c"
             yield one
 
-    outcomes = list(generate._run(reader, asked, tasks()))
+    outcomes = list(asked.run(reader, tasks()))
     assert [isinstance(one, DataError) for one in outcomes] == [at in (0, 3, 4, 8) for at in range(9)]
     assert [one.question for one in reader.seen] == [f"Which {at}?" for at in (1, 2, 5, 6, 7)]
 
@@ -358,7 +358,7 @@ def test_records_without_a_prompt_fail_alone_and_at_once(tmp_path):
         yield bad
         raise AssertionError("read too far")
 
-    assert isinstance(next(generate._run(Fake(), asked, one_and_no_more())), DataError)
+    assert isinstance(next(asked.run(Fake(), one_and_no_more())), DataError)
 
 
 def test_snippets_decide_only_where_they_are_printed(tmp_path):
