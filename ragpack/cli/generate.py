@@ -11,6 +11,7 @@ from ragpack.cli import app
 from ragpack.cli.options import RESUME, SHARED, with_flow
 from ragpack.cli.probing import Probing, with_probe
 from ragpack.cli.reading import Chosen, no_model, with_reader
+from ragpack.errors import UsageError
 
 
 @app.command()
@@ -81,6 +82,14 @@ def generate(
     assert isinstance(reader, Chosen)
     assert isinstance(probe, Probing)
     if probe.kinds:
+        answering = {
+            "--stop": stop, "--temperature": temperature, "--top-p": top_p, "--seed": seed, "--n": n != 1,
+            "--no-chat-template": no_chat_template, "--first-line": first_line, "--logprob": logprob,
+            "--logprobs": logprobs, "--keep-prompt": keep_prompt, "--tokenizer": tokenizer,
+        }  # fmt: skip
+        for option, value in answering.items():
+            if value is not None and value is not False and value != [] and value != 0.0:
+                raise UsageError(f"{option} is about answers, and --probe asks for none", "Leave it out.")
         return probe.run(flow, reader)
     params = GenerateParams(
         reader.name, reader.model, max_tokens, prompt, logprob, keep_prompt, reader.engine, temperature=temperature,
