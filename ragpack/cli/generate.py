@@ -83,13 +83,14 @@ def generate(
     assert isinstance(probe, Probing)
     if probe.kinds:
         answering = {
-            "--stop": stop, "--temperature": temperature, "--top-p": top_p, "--seed": seed, "--n": n != 1,
+            "--max-tokens": max_tokens != 32, "--stop": stop, "--temperature": temperature,
+            "--top-p": top_p is not None, "--seed": seed is not None, "--n": n != 1, "--prompt": prompt != "answer/1",
             "--no-chat-template": no_chat_template, "--first-line": first_line, "--logprob": logprob,
-            "--logprobs": logprobs, "--keep-prompt": keep_prompt, "--tokenizer": tokenizer,
+            "--logprobs": logprobs is not None, "--keep-prompt": keep_prompt, "--tokenizer": tokenizer,
         }  # fmt: skip
-        for option, value in answering.items():
-            if value is not None and value is not False and value != [] and value != 0.0:
-                raise UsageError(f"{option} is about answers, and --probe asks for none", "Leave it out.")
+        for option, given in answering.items():
+            if given:
+                raise UsageError(f"{option} is about answers, and --probe asks for none", "Its own are --probe-….")
         return probe.run(flow, reader)
     params = GenerateParams(
         reader.name, reader.model, max_tokens, prompt, logprob, keep_prompt, reader.engine, temperature=temperature,

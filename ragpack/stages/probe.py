@@ -173,7 +173,7 @@ def likelihood(reply: Completion) -> float:
 def yes_share(choices: Sequence[float | None]) -> float | None:
     """p(yes) / (p(yes) + p(no)) from both log-probabilities; null where one of them is not known.
 
-    >>> yes_share([math.log(0.3), math.log(0.1)]), yes_share([None, -1.0])
+    >>> round(yes_share([math.log(0.3), math.log(0.1)]), 12), yes_share([None, -1.0])
     (0.75, None)
     """
     yes, no = choices

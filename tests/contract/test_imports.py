@@ -49,7 +49,7 @@ FAMILIES = {
             "vectors",
         },
     ),
-    "readers": (READERS, {"base", "chat", "prompt", "prompt_file"}),
+    "readers": (READERS, {"base", "chat", "engine", "fitting", "probes", "prompt", "prompt_file", "told"}),
     "rerankers": (RERANKERS, {"base"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),
