@@ -6,8 +6,8 @@
 Parts: `start` (help against importing typer), `pack` (four policies × four budgets against parsing and tokenizing),
 `memory` (peak of 200,000 questions against 20,000), `diagnose` (whole processes, CPU seconds, against
 naive_diagnose.py; --rows FILE: another file of packs or answers), `statistics` (bootstraps against loops, scipy and
-refits; all tables of 100,000 rows), `generate` (reading.py: against a bare LLM.generate; rollouts). Times are medians of alternating runs.
-Nothing here is a test: a busy machine moves the figures.
+refits; all tables of 100,000 rows), `generate` (reading.py: against a bare LLM.generate; rollouts). Times are medians
+of alternating runs. Nothing here is a test: a busy machine moves the figures.
 """
 
 from __future__ import annotations

@@ -2,14 +2,16 @@
 
     python docs/bench/reading.py MODEL PACKS [PAIRS]
 
-PACKS are contexts, one of each question; PAIRS (3) is how often each side runs. Prints a JSON line for each comparison. The
-engine is loaded and warm before anything is timed, and forgets its prefixes before each run: no side profits from what the
-other has read.
+PACKS are contexts, one of each question; PAIRS (3) is how often each side runs. Prints a JSON line for each comparison.
+The engine is loaded and warm before anything is timed, and forgets its prefixes before each run: no side profits from
+what the other has read.
 
-- Answers: tokens per second of the generate stage, from lines to rows, and of the bare call, on streams of several lengths.
-- Rollouts: the same with the log-probabilities of the 128 most likely tokens at each step, and the share of a rollout's time
-  that goes into its uncertainty.
-- Forms: rollouts by the bare call with log-probabilities in the flat form, as dicts, and as dicts with the text of each token.
+- Answers: tokens per second of the generate stage, from lines to rows, and of the bare call, on streams of several
+  lengths.
+- Rollouts: the same with the log-probabilities of the 128 most likely tokens at each step, and the share of a rollout's
+  time that goes into its uncertainty.
+- Forms: rollouts by the bare call with log-probabilities in the flat form, as dicts, and as dicts with the text of each
+  token.
 """
 
 from __future__ import annotations
