@@ -204,8 +204,8 @@ def run_stage(
 ) -> Exit:  # fmt: skip
     """Map every record through a stage. `params` is picklable, and so is `open_stage`: workers open their own.
     `fields` are those that the stage adds, where that is more than its own object; `made` is that object's name, where
-    it is not the command's. `prepare(params, fail, say)` does in this process what workers share, and gives the parameters
-    that they get."""
+    it is not the command's. `prepare(params, fail, say)` does in this process what workers share, and gives the
+    parameters that they get."""
     check_inputs(flow.files)
     run = Run(name, flow)
     run.about = dict(about)
