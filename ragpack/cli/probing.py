@@ -33,7 +33,7 @@ class Probing(NamedTuple):
                 "max_tokens": self.max_tokens, "form": self.form, "engine": reader.shown,
             }
         }  # fmt: skip
-        return run_stage("generate", open_probe, params, flow, about, fields=("hits", "probe"))
+        return run_stage("generate", open_probe, params, flow, about, fields=("hits", "probe"), made="probe")
 
 
 PROBE: Options = {

@@ -25,6 +25,8 @@ class Chat:
         self.has_template = bool(getattr(tokenizer, "chat_template", None))
         """Without one there are no messages, only plain texts: base models."""
         self._template = dict(template)
+        # Prompts are measured here, and refused with numbers: a warning about the longest of them helps nobody.
+        getattr(tokenizer, "deprecation_warnings", {})["sequence-length-is-longer-than-the-specified-maximum"] = True
         self._merge_system = self.has_template and not _takes_system(tokenizer, template)
         self.bos = _added_bos(tokenizer)
 
