@@ -413,7 +413,7 @@ class Generate:
     reader: str
     """Back end: `vllm`, `openai`, `extractive`."""
     model: str
-    """Model id, or the name of its folder."""
+    """Model id, or the name of its folder; `@` and the quantisation where one was asked for."""
     prompt: Prompt
     """The prompt template."""
     chat_template: bool | None = None

@@ -77,4 +77,7 @@ def _chosen(given: dict[str, Any]) -> Probing:
     kinds = tuple(kind.strip() for text in given["probe"] or () for kind in text.split(","))
     if given["probe"] and not all(kinds):
         raise UsageError("--probe: name what to probe: ig, qlm, yesno")
+    for name in ("probe_k", "probe_tokens", "probe_form"):
+        if not kinds and given[name] != PROBE[name][1]:
+            raise UsageError(f"--{name.replace('_', '-')} is for --probe", "Say what to probe: --probe ig.")
     return Probing(tuple(dict.fromkeys(kinds)), given["probe_k"], given["probe_tokens"], given["probe_form"])

@@ -124,6 +124,8 @@ class _Vllm:
         folder = Path(named).expanduser()
         # A path belongs to one machine; the folder's name and the fingerprint say which model it was.
         self.model = folder.resolve().name if folder.is_dir() else named
+        if settings.get("quantization"):  # another reader: `stats` must not mix it up with the whole one
+            self.model += f"@{settings['quantization']}"
         self._path = model
         self._lookahead = lookahead
         self._template = template
