@@ -92,7 +92,7 @@ _venv:
     @test -x {{python}} || python3 -m venv .venv
 
 _core: _venv
-    @{{python}} -c "import ragpack, bm25s, orjson, msgspec, sentencex, typer, tokenizers" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e .
+    @{{python}} -c "import ragpack, bm25s, orjson, msgspec, sentencex, typer, tokenizers, jinja2" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e .
 
 _test-tools: _core
     @{{python}} -c "import pytest, hypothesis, ruff, mypy, importlinter, ir_measures, openai, ray, zstandard, Stemmer, build, hatchling, matplotlib, playwright" 2>/dev/null || {{python}} -m pip install -q --disable-pip-version-check -e '.[test]'

@@ -253,6 +253,8 @@ class PackPrompt:
     """Tokens that were left for the context."""
     tokens: int
     """Tokens of the whole templated prompt with this context."""
+    chat_template: bool | None = None
+    """False: the prompt is a plain text (`--no-chat-template`); absent where the chat template is around it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,7 +345,7 @@ class Prompt:
     """Which prompt was used."""
 
     name: str
-    """Name and version of the template."""
+    """Name and version of the template, or the name of its file."""
     hash: str
     """Hash of its text."""
 
@@ -359,23 +361,83 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How answers were drawn."""
+
+    temperature: float
+    """Above 0."""
+    top_p: float
+    """Tokens that were drawn from: the most likely ones whose probabilities add up to this."""
+    seed: int
+    """Of the draws."""
+    n: int
+    """Answers to this prompt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLogprob:
+    """One token that was given (`--logprobs N`)."""
+
+    token: str
+    """Its text."""
+    id: int | None = None
+    """Its number in the vocabulary; absent where the server doesn't say."""
+    logprob: float | None
+    """Its log-probability; null for minus infinity."""
+    top: list[tuple[str, int | None, float | None]] | None = None
+    """[token, id, logprob] of the most likely tokens, most likely first; absent with N = 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One of several answers to a prompt (`--n`)."""
+
+    answer: str
+    """The completion, blanks at both ends removed, and what `post` says."""
+    raw: str | None = None
+    """The completion before `post`, where that changed it."""
+    finish: str
+    """Why generation ended: `stop` or `length`."""
+    tokens: int
+    """Tokens generated."""
+    logprob: float | None = None
+    """Sum of the answer tokens' log-probabilities (`--logprob`)."""
+    token_logprobs: list[TokenLogprob] | None = None
+    """Log-probabilities token by token (`--logprobs`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Generate:
     """What the reader answered."""
 
     reader: str
     """Back end: `vllm`, `openai`, `extractive`."""
     model: str
-    """Model id, or the name of its folder."""
+    """Model id, or the name of its folder; `@` and the quantisation where one was asked for."""
     prompt: Prompt
     """The prompt template."""
+    chat_template: bool | None = None
+    """False: the prompt was a plain text (`--no-chat-template`); absent where the chat template was around it."""
+    sampling: Sampling | None = None
+    """How the answer was drawn; absent for greedy decoding."""
+    stop: list[str] | None = None
+    """Texts that end an answer (`--stop`)."""
+    post: list[str] | None = None
+    """What was done to the answer: `first_line`. Absent: nothing."""
     answer: str
-    """The completion, blanks at both ends removed; nothing else is done to it."""
+    """The completion, blanks at both ends removed, and what `post` says; of several the first."""
+    raw: str | None = None
+    """The completion before `post`, where that changed it."""
     finish: str
     """Why generation ended: `stop` or `length`."""
     tokens: Usage
-    """Tokens of the call."""
+    """Tokens of the call, of all samples together."""
     logprob: float | None = None
     """Sum of the answer tokens' log-probabilities (`--logprob`)."""
+    token_logprobs: list[TokenLogprob] | None = None
+    """Log-probabilities token by token (`--logprobs`)."""
+    samples: list[Said] | None = None
+    """All answers, where more than one was asked for; the first is the one above."""
     prompt_text: str | None = None
     """The templated prompt (`--keep-prompt`)."""
     key: str | None = None
@@ -460,7 +522,7 @@ class Diagnose:
     entailed: float | None = None
     """Largest probability that the context or a snippet entails the question with a gold answer (`--entail`)."""
     em: float | None = None
-    """Exact match; absent without a reader."""
+    """Exact match; absent without a reader. Of several samples, this and the next two are the mean."""
     f1: float | None = None
     """Token F1; absent without a reader."""
     acc: float | None = None

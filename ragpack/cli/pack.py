@@ -40,8 +40,16 @@ def pack(
         ),
     ] = None,
     prompt: Annotated[
-        str, typer.Option("--prompt", metavar="NAME", help="Template of --prompt-budget; `ragpack list prompts`.")
+        str,
+        typer.Option(
+            "--prompt",
+            metavar="NAME|FILE.jinja",
+            help="Template of --prompt-budget; `ragpack list prompts`, or a file of yours.",
+        ),
     ] = "answer/1",
+    no_chat_template: Annotated[
+        bool, typer.Option("--no-chat-template", help="--prompt-budget is of a plain text, for a base model.")
+    ] = False,
     answer_reserve: Annotated[
         int,
         typer.Option("--answer-reserve", metavar="N", min=0, help="Tokens that --prompt-budget keeps for the answer."),
@@ -73,5 +81,6 @@ def pack(
         prompt_budgets=whole_numbers(prompt_budget or [], "--prompt-budget"),
         prompt=prompt,
         reserve=answer_reserve,
+        chat_template=not no_chat_template,
     )
     return run_stage("pack", open_pack, params, flow, {"params": params})

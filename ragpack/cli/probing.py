@@ -35,7 +35,7 @@ class Probing(NamedTuple):
                 "max_tokens": self.max_tokens, "form": self.form, "engine": reader.shown,
             }
         }  # fmt: skip
-        return run_stage("generate", open_probe, params, flow, about, fields=("hits", "probe"))
+        return run_stage("generate", open_probe, params, flow, about, fields=("hits", "probe"), made="probe")
 
 
 PROBE: Options = {
@@ -79,4 +79,7 @@ def _chosen(given: dict[str, Any]) -> Probing:
     kinds = tuple(kind.strip() for text in given["probe"] or () for kind in text.split(","))
     if given["probe"] and not all(kinds):
         raise UsageError("--probe: name what to probe: ig, qlm, yesno")
+    for name in ("probe_k", "probe_tokens", "probe_form"):
+        if not kinds and given[name] != PROBE[name][1]:
+            raise UsageError(f"--{name.replace('_', '-')} is for --probe", "Say what to probe: --probe ig.")
     return Probing(tuple(dict.fromkeys(kinds)), given["probe_k"], given["probe_tokens"], given["probe_form"])

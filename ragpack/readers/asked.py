@@ -109,10 +109,10 @@ class Once:
             self._remember(key, found)
         return found
 
-    def keep(self, key: bytes, reply: Completion) -> None:
-        """Remember a reply. One whose passage was cut is for this run only: how long a prompt may be is an option of
-        the engine, and not in its fingerprint."""
-        data = packed(reply)
+    def keep(self, key: bytes, request: Request, reply: Completion) -> None:
+        """Remember a reply that is what was asked for. One whose passage was cut is for this run only: how long a
+        prompt may be is an option of the engine, and not in its fingerprint."""
+        data = packed(reply) if _is_whole(request, reply) else None
         if data is None:
             return
         self._remember(key, data)
@@ -156,7 +156,7 @@ class _Session:
     def __init__(self, once: Once, reader: Reader) -> None:
         self._once = once
         self._reader = reader
-        self.asked: dict[int, bytes | None] = {}
+        self.asked: dict[int, tuple[bytes | None, Request]] = {}
         """Requests under way, with their keys."""
         self._waiting: dict[bytes, list[int]] = {}
         """Prompts under way, with the other requests that wait for them."""
@@ -195,7 +195,7 @@ class _Session:
                 return
 
     def _ask(self, key: bytes | None, request: Request) -> Request:
-        self.asked[request.id] = key
+        self.asked[request.id] = (key, request)
         if key is not None:
             self._waiting[key] = []
         self._once.misses += 1
@@ -203,9 +203,9 @@ class _Session:
 
     def _shared(self, reply: Reply) -> Iterator[Reply]:
         """A reply, and the same for all who wait for it. A refusal is not kept: it may be the server's bad moment."""
-        key = self.asked.pop(reply.id)
+        key, request = self.asked.pop(reply.id)
         if key is not None and isinstance(reply, Completion):
-            self._once.keep(key, reply)
+            self._once.keep(key, request, reply)
         yield reply
         for number in self._waiting.pop(key) if key is not None else ():
             self._held -= 1
@@ -216,6 +216,20 @@ class _Session:
             number, data = self._known.popleft()
             self._held -= 1
             yield unpacked(data, number)
+
+
+def _is_whole(request: Request, reply: Completion) -> bool:
+    """Is all there that was asked for? What a server leaves out today it may give tomorrow."""
+    how = request.decoding
+    if request.continuation:
+        return reply.continuation is not None
+    return len(reply.samples) == how.n and not any(
+        (how.logprobs is not None and sample.logprob is None)
+        or (how.logprobs and sample.steps is None)
+        or (how.uncertainty is not None and sample.uncertainty is None)
+        or (how.choices and (sample.choices is None or None in sample.choices))
+        for sample in reply.samples
+    )
 
 
 def _said(decoding: Decoding) -> dict[str, Any]:

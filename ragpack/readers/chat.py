@@ -18,14 +18,21 @@ Messages = list[dict[str, str]]
 
 
 class Chat:
-    """A tokenizer with a chat template (transformers' interface)."""
+    """A tokenizer, as a rule with a chat template (transformers' interface)."""
 
     def __init__(self, tokenizer: Any, template: Mapping[str, Any]) -> None:  # noqa: ANN401 # the library has no types here
         self.tokenizer = tokenizer
-        self._template = dict(template)
         self.has_template = bool(getattr(tokenizer, "chat_template", None))
-        self.bos = _added_bos(tokenizer)
+        """Without one there are no messages, only plain texts: base models."""
+        self._template = dict(template)
+        # Prompts are measured here, and refused with numbers: a warning about the longest of them helps nobody.
+        getattr(tokenizer, "deprecation_warnings", {})["sequence-length-is-longer-than-the-specified-maximum"] = True
         self._merge_system = self.has_template and not _takes_system(tokenizer, template)
+        self.bos = _added_bos(tokenizer)
+
+    def plain_ids(self, text: str) -> list[int]:
+        """A prompt that no chat template is put around, as token ids, with one BOS where the tokenizer puts one."""
+        return plain(self.tokenizer, text, self.bos)
 
     def ids(self, messages: Messages) -> list[int]:
         """The prompt as token ids, up to where the answer begins. Raises `jinja2.TemplateError` where the template
@@ -38,8 +45,9 @@ class Chat:
         return one_bos(list(ids), self.bos)
 
 
-def open_chat(model: str) -> Chat:
-    """The chat of a model folder or id, its weights left alone. Raises `UsageError` where there is no template."""
+def open_chat(model: str, *, plain: bool = False) -> Chat:
+    """The chat of a model folder or id, its weights left alone. Raises `UsageError` where there is no template, unless
+    all prompts are to be plain texts."""
     try:
         import transformers
     except ImportError:
@@ -50,9 +58,13 @@ def open_chat(model: str) -> Chat:
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False)
     except Exception as error:
         raise BackendError(f"--tokenizer {model}: no chat model's folder or id: {first_line(error)}") from None
-    if not getattr(tokenizer, "chat_template", None):
-        raise UsageError(f"--tokenizer {model}: it has no chat template", "Name an instruction-tuned model.")
-    return Chat(tokenizer, TEMPLATE)
+    chat = Chat(tokenizer, TEMPLATE)
+    if not chat.has_template and not plain:
+        raise UsageError(
+            f"--tokenizer {model}: it has no chat template",
+            "Name an instruction-tuned model, or leave the chat out for a base model: --no-chat-template.",
+        )
+    return chat
 
 
 def merge_system(messages: Messages) -> Messages:
@@ -80,6 +92,11 @@ def one_bos(ids: list[int], bos: int | None) -> list[int]:
     while start < len(ids) and ids[start] == bos:
         start += 1
     return [bos, *ids[start:]]
+
+
+def plain(tokenizer: Any, text: str, bos: int | None) -> list[int]:  # noqa: ANN401 # the library has no types here
+    """A text without a chat template, with exactly one BOS where the tokenizer puts one."""
+    return one_bos(list(tokenizer(text)["input_ids"]), bos)
 
 
 def first_line(error: BaseException) -> str:

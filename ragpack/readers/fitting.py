@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ragpack.readers.chat import one_bos
+from ragpack.readers.chat import one_bos, plain
 
 Ids = list[int]
 
@@ -69,8 +69,3 @@ def continued(tokenizer: Any, prompt: str, continuation: str, bos: int | None) -
     # Counted from the end: what is put in front, or taken away there, doesn't move it.
     behind = sum(1 for _, end in found["offset_mapping"] if end > len(prompt))
     return Continued(ids, len(ids) - behind)
-
-
-def plain(tokenizer: Any, text: str, bos: int | None) -> Ids:  # noqa: ANN401 # same
-    """A text without a chat template, with exactly one BOS where the tokenizer puts one."""
-    return one_bos(list(tokenizer(text)["input_ids"]), bos)

@@ -5,9 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ragpack.errors import UsageError, did_you_mean
+from ragpack.readers.prompt_file import SUFFIXES, open_prompt_file
 
 Message = dict[str, str]
+
+
+class AnswerPrompt(Protocol):
+    """What asks for an answer: a prompt of ours, or a file of the user's."""
+
+    @property
+    def name(self) -> str:
+        """Name and version, or the file's name."""
+
+    @property
+    def hash(self) -> str:
+        """Hash of the words."""
+
+    @property
+    def reads_snippets(self) -> bool:
+        """Does it print more of the pack than the context?"""
+
+    def messages(self, question: str, context: str, snippets: Sequence[Mapping[str, Any]] = ()) -> list[Message]:
+        """The chat of one question; `snippets` have `id`, `title` and `rank`."""
 
 
 class Example(NamedTuple):
@@ -31,7 +54,17 @@ class Template(NamedTuple):
         """Hash of the words: another wording is another prompt."""
         return _hash([self.system, self.user, *(part for example in self.examples for part in example)])
 
-    def messages(self, question: str, context: str) -> list[Message]:
+    @property
+    def reads_snippets(self) -> bool:
+        """The context is all that it prints."""
+        return False
+
+    def messages(
+        self,
+        question: str,
+        context: str,
+        snippets: Sequence[Mapping[str, Any]] = (),  # noqa: ARG002 # for the user's prompts
+    ) -> list[Message]:
         """The chat of one question. Braces in a context are text."""
         chat = [{"role": "system", "content": self.system}]
         for example in self.examples:
@@ -123,6 +156,35 @@ EXAMPLES = Template(
 """For small readers, which answer in sentences until they have seen what is meant."""
 
 TEMPLATES = {template.name: template for template in (ANSWER, EXAMPLES)}
+
+
+def open_prompt(name: str) -> AnswerPrompt:
+    """A prompt by its name, or from a Jinja file. Raises `UsageError`."""
+    if name in TEMPLATES:
+        return TEMPLATES[name]
+    if name.endswith(SUFFIXES):
+        return open_prompt_file(name)
+    if Path(name).is_file():
+        raise UsageError(f"--prompt {name}: a prompt's file ends in {', '.join(SUFFIXES)}")
+    raise UsageError(
+        f"unknown prompt '{name}'. {did_you_mean(name, TEMPLATES)}", "One of your own is a file: NAME.jinja."
+    )
+
+
+def plain_text(messages: Sequence[Message]) -> str:
+    """Messages as one text, for models that know no chat: an empty line between them, and an answer that is shown as
+    an example behind the question, where the model's own will stand.
+
+    >>> turns = [("user", "1+1? Answer:"), ("assistant", "2"), ("user", "2+2? Answer:")]
+    >>> plain_text([{"role": role, "content": text} for role, text in turns])
+    '1+1? Answer: 2\\n\\n2+2? Answer:'
+    """
+    text = ""
+    for message in messages:
+        joint = " " if message["role"] == "assistant" else "\n\n"
+        text += (joint if text else "") + message["content"]
+    return text
+
 
 THOUGHT = Thinking(
     "thought/1",

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 from ragpack.errors import BackendError, DataError, Missing
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request, Sample
-from ragpack.readers.chat import TEMPLATE, Chat, first_line
+from ragpack.readers.chat import TEMPLATE, Chat, first_line, plain
 from ragpack.readers.engine import LIMITS, SCHEDULING, defaults, fingerprint, resolve, start, version
-from ragpack.readers.fitting import continued, fitted, plain, token_ends
+from ragpack.readers.fitting import continued, fitted, token_ends
 from ragpack.readers.told import continuation_of, sample_of
 
 
@@ -124,6 +124,8 @@ class _Vllm:
         folder = Path(named).expanduser()
         # A path belongs to one machine; the folder's name and the fingerprint say which model it was.
         self.model = folder.resolve().name if folder.is_dir() else named
+        if settings.get("quantization"):  # another reader: `stats` must not mix it up with the whole one
+            self.model += f"@{settings['quantization']}"
         self._path = model
         self._lookahead = lookahead
         self._template = template

@@ -11,7 +11,7 @@ from ragpack.encoders import ENCODERS
 from ragpack.errors import UsageError, did_you_mean
 from ragpack.metrics.answer import PROFILES
 from ragpack.metrics.matching import MATCHES
-from ragpack.records import Answered, Diagnosed, Packed, Raw
+from ragpack.records import Answered, Diagnosed, Generate, Packed, Raw
 from ragpack.registry import load
 from ragpack.stage import Payload, Stage, each
 from ragpack.stages.compare import Comparison, compared
@@ -93,8 +93,12 @@ def _projection(record: Packed | Answered, question: orjson.Fragment) -> object:
         # The title: it tells header lines from snippets.
         [(one.id, one.title, one.tokens) for one in pack.snippets],
         pack.tokens,
-        generate.answer if generate is not None else None,
+        _answers(generate) if generate is not None else None,
     ]
+
+
+def _answers(generate: Generate) -> str | list[str]:
+    return generate.answer if generate.samples is None else [one.answer for one in generate.samples]
 
 
 class _Kept:

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from operator import lt
 from typing import NamedTuple
 
-from ragpack.metrics.answer import AnswerScorer, answer_kind
+from ragpack.metrics.answer import AnswerScore, AnswerScorer, answer_kind
 from ragpack.metrics.context import AnswerMatcher, answer_position, lines_of_snippets
 from ragpack.metrics.matcher import Answers
 from ragpack.metrics.retrieval import AtK, Ranking, answer_in_hits_at
@@ -96,8 +96,10 @@ def measured(record: Packed | Answered, question: Question) -> Raw:
     em = None
     if generate is not None:
         score = question.scorer.score(generate.answer)
-        em = score.em
-        row["em"], row["f1"] = em, score.f1
+        em = score.em  # the verdict is about one answer, the first
+        if generate.samples:
+            score = _expected([question.scorer.score(sample.answer) for sample in generate.samples])
+        row["em"], row["f1"] = score.em, score.f1
         if question.scorer.has_acc:
             row["acc"] = score.acc
     row["verdict"] = verdict(
@@ -116,6 +118,12 @@ def measured(record: Packed | Answered, question: Question) -> Raw:
     if question.supported:
         row["supported_answer_in_context"] = _supported(found, context, snippets, owners, question)
     return row
+
+
+def _expected(scores: Sequence[AnswerScore]) -> AnswerScore:
+    """The mean of each score over the answers that were drawn; undefined for one is undefined for all."""
+    columns = ([value for value in column if value is not None] for column in zip(*scores, strict=True))
+    return AnswerScore(*(sum(column) / len(column) if column else None for column in columns))
 
 
 def owners_of(context: str, snippets: Sequence[Snippet]) -> list[int] | None:

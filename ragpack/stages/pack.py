@@ -12,9 +12,9 @@ import orjson
 from ragpack.compressors.base import Compressor
 from ragpack.encoders import ENCODERS
 from ragpack.encoders.base import Encoder
-from ragpack.errors import UsageError, did_you_mean
+from ragpack.errors import UsageError
 from ragpack.packers.selection import Selection
-from ragpack.readers.prompt import TEMPLATES
+from ragpack.readers.prompt import open_prompt
 from ragpack.records import Hit, Hits, Packed, Raw, field_names
 from ragpack.registry import load
 from ragpack.stage import Payload, Stage, each
@@ -43,9 +43,11 @@ class PackParams:
     prompt_budgets: tuple[int, ...] = ()
     """Budgets in tokens of the whole prompt and the answer, in the order of the output."""
     prompt: str = "answer/1"
-    """The template whose prompt they are of."""
+    """The template whose prompt they are of, or a Jinja file."""
     reserve: int = 32
     """Tokens that they keep for the answer."""
+    chat_template: bool = True
+    """False: that prompt is a plain text, for base models."""
 
 
 class Cell(NamedTuple):
@@ -80,11 +82,10 @@ def open_pack(params: PackParams) -> Stage:
     for budgets in (params.budgets, params.prompt_budgets):
         if len(set(budgets)) < len(budgets) or not (params.budgets or params.prompt_budgets):
             raise UsageError("--budget: give different whole numbers")
-    if params.prompt not in TEMPLATES:
-        raise UsageError(f"unknown prompt '{params.prompt}'. {did_you_mean(params.prompt, TEMPLATES)}")
+    prompt = open_prompt(params.prompt)
     counter = open_counter(params.tokenizer)
     whole = (
-        WholePrompt(params.tokenizer, TEMPLATES[params.prompt], params.reserve, counter)
+        WholePrompt(params.tokenizer, prompt, params.reserve, counter, plain=not params.chat_template)
         if params.prompt_budgets
         else None
     )
@@ -164,9 +165,7 @@ def _pack(record: Hits, cells: Sequence[Cell], counter: Counter, models: Models,
         candidates = shared[policy.space]
         fill = partial(_filled, record, policy, candidates, models.compressors.get(policy.name))
         filled, prompt = (
-            whole.fitted(record.question, budget, fill, lambda filled: str(filled.body["context"]))
-            if whole
-            else (fill(budget), None)
+            whole.fitted(record.question, budget, fill, _context, _snippets) if whole else (fill(budget), None)
         )
         pack: Raw = {"policy": policy.name, "budget": budget, "unit": counter.unit, **filled.body}
         if prompt:
@@ -184,6 +183,14 @@ class Filled(NamedTuple):
 
     selection: Selection | None
     body: Raw
+
+
+def _context(filled: Filled) -> str:
+    return str(filled.body["context"])
+
+
+def _snippets(filled: Filled) -> list[Raw]:
+    return list(filled.body["snippets"])
 
 
 def _filled(record: Hits, policy: Policy, candidates: Candidates, compressor: Compressor | None, room: int) -> Filled:

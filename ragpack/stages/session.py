@@ -20,7 +20,8 @@ class Job:
 
     requests: Sequence[Request]
     finish: Callable[[Sequence[Completion]], list[Payload]]
-    """Gets the completions in the order of the requests; may raise `DataError`."""
+    """Gets the completions in the order of the requests; may raise `DataError`, or `BackendError` for a reply that
+    can't be used."""
     named: Callable[[int], str] = lambda at: ""  # noqa: ARG005 # one request needs no name
     """What a refusal says of the request that was refused, by its index."""
 
@@ -109,7 +110,7 @@ class _Session:
         one = self._open.pop(number)
         try:
             self._ready[number] = one.job.finish([one.replies[at] for at in range(len(one.job.requests))])
-        except DataError as error:
+        except (DataError, BackendError) as error:
             self._ready[number] = error
 
     def _done(self) -> Iterator[Outcome]:

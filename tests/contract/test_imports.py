@@ -25,7 +25,7 @@ from ragpack.statistics import TABLES
 COMMANDS = [command.name or command.callback.__name__ for command in app.registered_commands]
 HEAVY = {
     "torch", "transformers", "vllm", "faiss", "sentence_transformers", "llmlingua", "ray", "scipy", "statsmodels",
-    "pandas", "matplotlib", "pydantic", "openai", "bm25s", "tokenizers",
+    "pandas", "matplotlib", "pydantic", "openai", "bm25s", "tokenizers", "jinja2",
 }  # fmt: skip
 FAMILIES = {
     "candidates": (
@@ -51,7 +51,7 @@ FAMILIES = {
     ),
     "readers": (
         READERS,
-        {"asked", "base", "chat", "engine", "fitting", "probes", "prompt", "store", "told"},
+        {"asked", "base", "chat", "engine", "fitting", "probes", "prompt", "prompt_file", "store", "told"},
     ),
     "rerankers": (RERANKERS, {"base"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),

@@ -236,6 +236,29 @@ def test_a_cut_passage_is_for_this_run_only(tmp_path) -> None:
         assert inner.prompts_asked() == (["long", "short"] if share == 0 else ["long"])
 
 
+@pytest.mark.parametrize(
+    "how",
+    [{"logprobs": 0}, {"logprobs": 2}, {"uncertainty": 8}, {"choices": (("yes",), ("no",))}, {"n": 2}],
+    ids=str,
+)  # fmt: skip
+def test_a_reply_without_what_was_asked_for_is_not_kept(how) -> None:
+    """A server that is started with log-probabilities afterwards must be asked again."""
+
+    class Poor(Fake):
+        def answer(self, requests):
+            for one in requests:
+                self.seen.append(one)
+                yield Completion(one.id, (Sample("x", "stop", 1),), 5)
+
+    inner = Poor()
+    reader = once(inner)
+    for _ in range(2):
+        list(reader.answer(iter([request(0, "a", decoding=Decoding(**how))])))
+    list(reader.answer(iter([Request(0, text="a", continuation="b"), request(1, "a")])))
+    list(reader.answer(iter([Request(0, text="a", continuation="b"), request(1, "a")])))
+    assert len(inner.seen) == 2 + 2 + 1
+
+
 def test_sentences_of_the_reader_are_passed_on() -> None:
     inner = Fake()
     assert once(inner).notes == []

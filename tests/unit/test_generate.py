@@ -5,12 +5,12 @@ import itertools
 import pytest
 from mapped import mapped, rows
 
-from ragpack.errors import BackendError, UsageError
-from ragpack.readers.base import Completion, Decoding, Refusal, Sample
-from ragpack.readers.prompt import TEMPLATES
+from ragpack.errors import BackendError, DataError, UsageError
+from ragpack.readers.base import Completion, Refusal, Sample
+from ragpack.readers.prompt import TEMPLATES, open_prompt
 from ragpack.stage import Task
-from ragpack.stages import generate
-from ragpack.stages.generate import GenerateParams, open_generate
+from ragpack.stages import generate, session
+from ragpack.stages.generate import Asked, GenerateParams, open_generate
 
 PACK = {"policy": "p", "budget": 9, "unit": "regex", "tokens": 1, "snippets": [], "dropped": 0}
 
@@ -42,8 +42,11 @@ class Fake:
         self.closed = True
 
 
-def run(reader, tasks):
-    return list(generate._run(reader, TEMPLATES["answer/1"], Decoding(), iter(tasks)))
+ASKED = Asked(TEMPLATES["answer/1"])
+
+
+def run(reader, tasks, asked=ASKED):
+    return list(asked.run(reader, iter(tasks)))
 
 
 def task(number, wanted=True):
@@ -115,13 +118,13 @@ def test_nothing_waits_for_an_answer_that_nobody_awaits():
             yield task(at, wanted=False)
         raise AssertionError("read too far")
 
-    outcomes = generate._run(Fake(), TEMPLATES["answer/1"], Decoding(), tasks())
+    outcomes = ASKED.run(Fake(), tasks())
     assert list(itertools.islice(outcomes, 10)) == [[]] * 10
 
 
 def test_tasks_held_are_bounded(monkeypatch):
     """Behind an answer that is long in coming at most PATIENCE tasks wait, cached ones included."""
-    monkeypatch.setattr(generate, "PATIENCE", 5)
+    monkeypatch.setattr(session, "PATIENCE", 5)
     pulled = 0
 
     def tasks():
@@ -131,7 +134,7 @@ def test_tasks_held_are_bounded(monkeypatch):
             yield task(at, wanted=at % 4 == 0)
 
     given, most = 0, 0
-    for _ in generate._run(Fake(width=100), TEMPLATES["answer/1"], Decoding(), tasks()):
+    for _ in ASKED.run(Fake(width=100), tasks()):
         most = max(most, pulled - given)
         given += 1
     assert given == 40
@@ -139,7 +142,7 @@ def test_tasks_held_are_bounded(monkeypatch):
 
 
 def test_an_answer_that_never_comes_is_an_error():
-    with pytest.raises(BackendError, match="the reader fake gave no answer to 2 prompts"):
+    with pytest.raises(BackendError, match="the reader fake gave no answer to 1 prompts"):
         run(Fake(width=3, forget=["Which 0?"]), [task(0), task(1)])
 
 
@@ -176,3 +179,28 @@ def test_keys_follow_what_decides():
 def test_params(params, expected):
     with pytest.raises(UsageError, match=expected):
         open_generate(GenerateParams("extractive", **params))
+
+
+def test_records_without_a_prompt_fail_alone_and_at_once(tmp_path):
+    """Where nothing is awaited the failure comes before the next line is read."""
+    (tmp_path / "mine.jinja").write_text("{% if context %}{{ question }}{% endif %}")
+    asked = Asked(open_prompt(str(tmp_path / "mine.jinja")))
+    reader = Fake(width=3)
+
+    def tasks():
+        for at in range(9):
+            one = task(at)
+            one.record.pack.context = "" if at in (0, 3, 4, 8) else "c"
+            yield one
+
+    outcomes = list(asked.run(reader, tasks()))
+    assert [isinstance(one, DataError) for one in outcomes] == [at in (0, 3, 4, 8) for at in range(9)]
+    assert [one.question for one in reader.seen] == [f"Which {at}?" for at in (1, 2, 5, 6, 7)]
+
+    def one_and_no_more():
+        bad = task(0)
+        bad.record.pack.context = ""
+        yield bad
+        raise AssertionError("read too far")
+
+    assert isinstance(next(asked.run(Fake(), one_and_no_more())), DataError)

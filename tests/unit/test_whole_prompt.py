@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mapped import mapped, rows
 
 from ragpack.errors import UsageError
-from ragpack.readers.prompt import TEMPLATES
+from ragpack.readers.prompt import TEMPLATES, plain_text
 from ragpack.stages.pack import PackParams, open_pack
 from ragpack.stages.policies import POLICIES
 from ragpack.stages.whole_prompt import WholePrompt
@@ -111,6 +111,30 @@ def test_other_prompts():
     assert more["tokens"] == sum(counting.count(message["content"]) for message in messages)
     with pytest.raises(UsageError, match=r"unknown prompt 'answr/1'. Did you mean 'answer/1'"):
         open_pack(params("topk", 100, prompt="answr/1"))
+
+
+def test_a_prompt_of_the_user_s(tmp_path):
+    """By hand: `Q :` and `E :` are 4 words, the question 5, the titles 2 for each snippet; 40 less 10 leave 21 for
+    evidence of which each line of 10 brings its title along: one fits (4 + 5 + 2 + 10), two would not (33)."""
+    (tmp_path / "mine.jinja").write_text(
+        "{% for one in snippets %}{{ one.title }} {% endfor %}E: {{ context }}\nQ: {{ question }}"
+    )
+    name = str(tmp_path / "mine.jinja")
+    found = pack(hits(BRIDGE), "chunk_packed", 40, reserve=10, prompt=name)
+    assert found["prompt"]["name"] == "mine.jinja"
+    assert len(found["snippets"]) == 1
+    assert found["prompt"]["tokens"] == 4 + 5 + 2 + found["tokens"] <= 30
+    (tmp_path / "mine.jinja").write_text("{{ context }} {{ question }}")
+    other = pack(hits(BRIDGE), "chunk_packed", 40, reserve=10, prompt=name)
+    assert other["key"] != found["key"]
+    assert other["prompt"]["tokens"] == 5 + other["tokens"]
+
+
+def test_a_plain_prompt_is_another_cell():
+    found = pack(hits(BRIDGE), "chunk_packed", 100, chat_template=False)
+    assert found["prompt"]["chat_template"] is False
+    assert found["prompt"]["tokens"] == 61, "`regex` sees no chat either way"
+    assert found["key"] != pack(hits(BRIDGE), "chunk_packed", 100)["key"]
 
 
 @pytest.mark.parametrize("over", [0, 1, 5, 30])
@@ -235,5 +259,18 @@ def test_another_chat_template_is_another_key(folder, tmp_path):
 def test_a_model_without_a_chat_template(folder, tmp_path):
     for name in ("tokenizer.json", "config.json"):
         shutil.copy(folder / name, tmp_path / name)
-    with pytest.raises(UsageError, match="it has no chat template"):
+    with pytest.raises(UsageError, match="it has no chat template") as caught:
         open_pack(params("topk", 120, tokenizer=str(tmp_path)))
+    assert "--no-chat-template" in caught.value.hint
+
+
+def test_a_plain_prompt_is_counted_as_it_is(folder, tmp_path):
+    """A base model's folder: the joined messages, and no BOS, since this tokenizer puts none."""
+    import transformers
+
+    for name in ("tokenizer.json", "config.json"):
+        shutil.copy(folder / name, tmp_path / name)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    found = pack(hits(BRIDGE), "topk", 120, tokenizer=str(tmp_path), chat_template=False)
+    text = plain_text(TEMPLATES["answer/1"].messages(QUESTION, found["context"]))
+    assert found["prompt"]["tokens"] == len(tokenizer(text)["input_ids"]) <= 120 - 32
