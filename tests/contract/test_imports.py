@@ -49,7 +49,10 @@ FAMILIES = {
             "vectors",
         },
     ),
-    "readers": (READERS, {"base", "chat", "prompt"}),
+    "readers": (
+        READERS,
+        {"asking", "base", "chat", "continuing", "prompt", "replicas", "replies", "served", "shortening"},
+    ),
     "rerankers": (RERANKERS, {"base"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),

@@ -122,7 +122,7 @@ def ask(*texts: str, how: Decoding | None = None) -> Iterator[Request]:
 def run(
     url: str, *texts: str, model: str = "tiny-1", how: Decoding | None = None, **options: object
 ) -> dict[int, Completion | Refusal]:
-    reader = open_reader(model, base_url=url, **{"retries": 0, **options})
+    reader = open_reader(model, base_urls=(url,), **{"retries": 0, **options})
     try:
         return {reply.id: reply for reply in reader.answer(ask(*texts, how=how))}
     finally:
@@ -176,7 +176,7 @@ def test_concurrency_and_look_ahead_are_bounded_and_used(server: Stub) -> None:
             assert pulled - given <= 4
             yield request
 
-    reader = open_reader("tiny-1", base_url=server.url, concurrency=4)
+    reader = open_reader("tiny-1", base_urls=(server.url,), concurrency=4)
     for _ in reader.answer(requests()):
         given += 1
     reader.close()
@@ -185,7 +185,7 @@ def test_concurrency_and_look_ahead_are_bounded_and_used(server: Stub) -> None:
 
 
 def test_answers_are_not_held_back_while_the_input_is_slow(server: Stub) -> None:
-    reader = open_reader("tiny-1", base_url=server.url, concurrency=8)
+    reader = open_reader("tiny-1", base_urls=(server.url,), concurrency=8)
     given: list[int] = []
 
     def requests() -> Iterator[Request]:
@@ -232,7 +232,7 @@ def test_the_key_is_sent_and_never_shown(server: Stub, monkeypatch: pytest.Monke
     reply = run(server.url, "broken")[0]
     assert server.keys == {f"Bearer {SECRET}"}
     assert reply == Refusal(0, "the server answered 500: failed with Bearer ***")
-    reader = open_reader("tiny-1", base_url=server.url)
+    reader = open_reader("tiny-1", base_urls=(server.url,))
     assert SECRET not in f"{reader.fingerprint} {reader.model} {reader!r}"
     monkeypatch.setenv("OPENAI_API_KEY", "wrong")
     with pytest.raises(BackendError, match="refuses access") as raised:
@@ -243,16 +243,16 @@ def test_the_key_is_sent_and_never_shown(server: Stub, monkeypatch: pytest.Monke
 def test_a_foreign_server_wants_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(BackendError, match="Set OPENAI_API_KEY") as raised:
-        open_reader("m", base_url="https://me:hush@models.invalid/v1?token=hush")
+        open_reader("m", base_urls=("https://me:hush@models.invalid/v1?token=hush",))
     assert "hush" not in str(raised.value)
     with pytest.raises(UsageError):
-        open_reader("m", base_url="models.invalid/v1")
+        open_reader("m", base_urls=("models.invalid/v1",))
 
 
 def test_fingerprint_is_of_server_and_model_without_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     def of(url: str, model: str, key: str) -> str:
         monkeypatch.setenv("OPENAI_API_KEY", key)
-        return open_reader(model, base_url=url).fingerprint
+        return open_reader(model, base_urls=(url,)).fingerprint
 
     plain = of("http://localhost:1/v1", "m", "a")
     assert plain == of("http://me:hush@localhost:1/v1/", "m", "b")
