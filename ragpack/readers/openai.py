@@ -248,7 +248,7 @@ class _Server:
         )
 
     def _alone(self, request: Request, halt: threading.Event) -> Completion:
-        """Ask every server, and answer by the first one's words under the limits that hold for all."""
+        """Ask every server, and answer by the first one's words under limits that hold for all."""
         path, decoding = path_of(request), request.decoding
         answered: tuple[Json, Prompt] | None = None
         for replica in self._servers.live:
@@ -281,7 +281,7 @@ class _Server:
         if k != asked:
             note = f"the server gives {k} log-probabilities a step: uncertainty is over K={k}, not {asked}"
             self.notes += {note} - {*self.notes}
-        self.about["k"] = k
+        self.about["k"] = min(k, self.about.get("k", k))
         return k
 
     def _no_logprobs(self) -> BackendError:
