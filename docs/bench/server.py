@@ -1,8 +1,8 @@
-"""Tokens per second from one vLLM server: ours, and a bare asyncio client at the same concurrency over the same prompts.
+"""Tokens per second from one vLLM server: ours, and a bare asyncio client at the same concurrency, same prompts.
 
     python docs/bench/server.py MODEL [--packs FILE] [--prompts 64] [--concurrency 8] [--runs 3] [--bare httpx|openai]
 
-Starts `vllm.entrypoints.openai.api_server` on loopback, on the CPU where there is no GPU, and ends it. Both send chats of
+Starts vLLM's OpenAI server on loopback, on the CPU where there is no GPU, and ends it. Both send the same bodies, chats of
 `generate`'s prompt; contexts come from FILE (`ragpack pack`), else from the fixture. Runs alternate; the ratio is the
 median of pairs. Answers must be as many tokens on both sides.
 """
@@ -26,6 +26,7 @@ from typing import Any
 
 import orjson
 
+from ragpack.readers.asking import Abilities, body_of
 from ragpack.readers.base import Completion, Decoding, Request
 from ragpack.readers.openai import open_reader
 from ragpack.readers.prompt import ANSWER
@@ -109,7 +110,7 @@ def bare(url: str, chats: Chats, concurrency: int, library: str) -> tuple[int, f
     """The same from one event loop with a semaphore."""
 
     def body(chat: list[dict[str, str]]) -> dict[str, Any]:
-        return {"model": NAME, "messages": chat, "max_tokens": Decoding().max_tokens, "temperature": 0}
+        return body_of(NAME, Request(0, chat), Abilities(vllm=True))
 
     async def by_httpx() -> int:
         import httpx
@@ -133,8 +134,8 @@ def bare(url: str, chats: Chats, concurrency: int, library: str) -> tuple[int, f
 
             async def one(chat: list[dict[str, str]]) -> int:
                 async with room:
-                    answer: Any = await client.chat.completions.create(**body(chat))
-                return int(answer.usage.completion_tokens)
+                    answer: Any = await client.post("/chat/completions", cast_to=object, body=body(chat))
+                return int(answer["usage"]["completion_tokens"])
 
             return sum(await asyncio.gather(*map(one, chats)))
 

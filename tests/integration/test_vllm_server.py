@@ -52,9 +52,9 @@ def port(tmp_path_factory) -> Iterator[int]:
         number = free.getsockname()[1]
     log = tmp_path_factory.mktemp("server") / "log"
     command = [
-        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL), "--served-model-name", "smol",
-        "--host", "127.0.0.1", "--port", str(number), "--dtype", "float32", "--enforce-eager",
-        "--max-model-len", str(LENGTH), "--max-logprobs", str(K), "--max-num-seqs", "4",
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL),
+        "--served-model-name", "smol", "--host", "127.0.0.1", "--port", str(number),
+        "--dtype", "float32", "--enforce-eager", "--max-model-len", str(LENGTH), "--max-logprobs", str(K), "--max-num-seqs", "4",
     ]  # fmt: skip
     environment = {**PATIENT, **ON_CPU, **QUIET, "OMP_NUM_THREADS": "2", **os.environ, "VLLM_LOGGING_LEVEL": "ERROR"}
     with log.open("wb") as out:
