@@ -3,8 +3,8 @@
     python docs/bench/server.py MODEL [--packs FILE] [--prompts 64] [--concurrency 8] [--runs 3] [--bare httpx|openai]
 
 Starts vLLM's OpenAI server on loopback, on the CPU where there is no GPU, and ends it. Both send the same bodies, chats
-of `generate`'s prompt; contexts come from FILE (`ragpack pack`), else from the fixture. Runs alternate; the ratio is the
-median of pairs. Answers must be as many tokens on both sides.
+of the prompt of `generate`; contexts come from FILE (`ragpack pack`), else from the fixture. Runs alternate; the ratio is
+the median of pairs. Answers must be as many tokens on both sides.
 """
 
 from __future__ import annotations
