@@ -131,10 +131,32 @@ class Retrieve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What probing the hits with the reader measured."""
+    """What probing the hits with the reader measured; each hit's part is in its `scores`."""
 
+    reader: str | None = None
+    """Back end: `vllm`, `openai`."""
+    model: str | None = None
+    """Model id, or the name of its folder."""
+    kind: str | None = None
+    """What was probed: `ig`, `qlm`, `yesno`, with commas between."""
     nu0: float | None = None
     """Normalised uncertainty of the reader without a passage."""
+    k: int | None = None
+    """Most likely tokens over which uncertainty was measured: those asked for, or what the server gives at most."""
+    max_tokens: int | None = None
+    """Most tokens of a rollout."""
+    eos: str | None = None
+    """`counted`: the step that ends a rollout is one of its steps; `server`: if the server tells of it."""
+    prompt: Prompt | None = None
+    """The probing prompts."""
+    cut: list[int] | None = None
+    """Ranks of hits whose passage was longer than the model allows, and was cut at its end."""
+    calls: int | None = None
+    """Prompts: one without a passage, and one for each different passage; also where a cache had the answer."""
+    tokens: int | None = None
+    """Tokens of these prompts and of what was generated."""
+    key: str | None = None
+    """Content key: equal keys, the same calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

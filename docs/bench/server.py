@@ -2,16 +2,18 @@
 
     python docs/bench/server.py MODEL [--packs FILE] [--prompts 64] [--concurrency 8] [--runs 3] [--bare httpx|openai]
 
-Starts vLLM's OpenAI server on loopback, on the CPU where there is no GPU, and ends it. Both send the same bodies, chats
-of the prompt of `generate`; contexts come from FILE (`ragpack pack`), else from the fixture. Runs alternate; the ratio is
-the median of pairs. Answers must be as many tokens on both sides.
+Starts vLLM's OpenAI server on loopback, on the CPU where there is no GPU, and ends it. Both send the same bodies:
+prompts of `generate` over FILE (`ragpack pack`) or else over the fixture. Runs alternate; the ratio is the median of pairs.
+Answers must be as many tokens on both sides.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
+import signal
 import socket
 import statistics
 import subprocess
@@ -20,7 +22,6 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ STARTING = 600
 Chats = list[list[dict[str, str]]]
 
 
-@contextmanager
+@contextlib.contextmanager
 def served(model: str, concurrency: int) -> Iterator[str]:
     """A server of this model, as long as it is asked; its address."""
     with socket.socket() as free:
@@ -51,7 +52,7 @@ def served(model: str, concurrency: int) -> Iterator[str]:
     ]  # fmt: skip
     environment = {**PATIENT, **ON_CPU, **QUIET, **os.environ}
     with tempfile.TemporaryFile() as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         try:
             give_up = time.monotonic() + STARTING
             while not answers(port):
@@ -61,12 +62,12 @@ def served(model: str, concurrency: int) -> Iterator[str]:
                 time.sleep(0.5)
             yield f"http://127.0.0.1:{port}/v1"
         finally:
-            server.terminate()
-            try:
+            os.killpg(server.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 server.wait(30)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            with contextlib.suppress(ProcessLookupError):  # its engine is a process of its own, and may outlive it
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
 
 
 def answers(port: int) -> bool:

@@ -51,6 +51,27 @@ READER: Options = {
         None,
     ),
     "dtype": (Annotated[str, typer.Option("--dtype", help="vLLM: number type of the weights.")], "auto"),
+    "quantization": (
+        Annotated[
+            str | None,
+            typer.Option("--quantization", metavar="NAME", help="vLLM: of the weights; bitsandbytes makes 4 bits."),
+        ],
+        None,
+    ),
+    "tensor_parallel_size": (
+        Annotated[
+            int | None,
+            typer.Option("--tensor-parallel-size", metavar="N", min=1, help="vLLM: GPUs that share the model."),
+        ],
+        None,
+    ),
+    "gpu_memory_utilization": (
+        Annotated[
+            float | None,
+            typer.Option("--gpu-memory-utilization", metavar="SHARE", help="vLLM: share of the GPU's memory to use."),
+        ],
+        None,
+    ),
     "engine_arg": (
         Annotated[
             list[str] | None,
@@ -104,11 +125,20 @@ def _chosen(given: dict[str, Any]) -> Chosen | None:
         engine = {
             "max_model_len": given["max_model_len"],
             "dtype": given["dtype"],
-            "engine_args": _pairs(given["engine_arg"] or []),
+            "engine_args": _named(given) | _pairs(given["engine_arg"] or []),
         }
     elif name == "openai":
         engine = {"base_urls": tuple(base_url), **{key: given[key] for key in ("concurrency", "timeout", "retries")}}
     return Chosen(name, model, engine, {**engine, "base_urls": None} if base_url else engine)
+
+
+def _named(given: dict[str, Any]) -> dict[str, Any]:
+    """Engine arguments that have an option of their own."""
+    share = given["gpu_memory_utilization"]
+    if share is not None and not 0 < share <= 1:
+        raise UsageError(f"--gpu-memory-utilization: {share} is not a share: more than 0, at most 1")
+    names = ("quantization", "tensor_parallel_size", "gpu_memory_utilization")
+    return {name: given[name] for name in names if given[name] is not None}
 
 
 def no_model() -> UsageError:

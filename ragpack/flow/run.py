@@ -199,11 +199,13 @@ class Run:
 
 def run_stage(
     name: str, open_stage: Callable[[Any], Stage], params: object, flow: Flow, about: Mapping[str, Any],
-    fields: tuple[str, ...] = (), prepare: Callable[[Any, Fail, Callable[[str], None]], Any] | None = None,
+    fields: tuple[str, ...] = (), made: str | None = None,
+    prepare: Callable[[Any, Fail, Callable[[str], None]], Any] | None = None,
 ) -> Exit:  # fmt: skip
     """Map every record through a stage. `params` is picklable, and so is `open_stage`: workers open their own.
-    `fields` are those that the stage adds, where that is more than its own object. `prepare(params, fail, say)` does in
-    this process what workers share, and gives the parameters that they get."""
+    `fields` are those that the stage adds, where that is more than its own object; `made` is that object's name, where
+    it is not the command's. `prepare(params, fail, say)` does in this process what workers share, and gives the
+    parameters that they get."""
     check_inputs(flow.files)
     run = Run(name, flow)
     run.about = dict(about)
@@ -219,7 +221,7 @@ def run_stage(
             shelf: Shelf | None = None
             if flow.resume:
                 assert isinstance(sink, FileSink)
-                shelf = stack.enter_context(shelf_of(sink.target, sink.part, name, fields or (name,)))
+                shelf = stack.enter_context(shelf_of(sink.target, sink.part, made or name, fields or (made or name,)))
                 sink.restart()
             source = _Lines(lines(flow.files))
             results = engine(Plan(open_stage, prepared, shelf), flow.jobs, source, run.say)

@@ -151,9 +151,9 @@ def body_of(model: str, request: Request, can: Abilities, ids: Sequence[int] = (
         body["stop"] = list(decoding.stop)
     if decoding.n != 1:
         body["n"] = decoding.n
-        if can.vllm:
-            body["return_token_ids"] = True  # says how many tokens each completion has
     top = can.top(path, decoding)
+    if can.vllm and (decoding.n != 1 or top == 0):
+        body["return_token_ids"] = True  # how many tokens each completion has, and which: texts stay as they are
     if top is not None:
         body |= _logprobs(path, top)
         if ids:

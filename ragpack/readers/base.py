@@ -90,7 +90,7 @@ class Sample:
     logprob: float | None = None
     """Sum of the log-probabilities of the tokens given, where asked for."""
     steps: tuple[Step, ...] | None = None
-    """The steps, where log-probabilities of more than the tokens given were asked for."""
+    """The steps, where log-probabilities were asked for."""
     uncertainty: tuple[float, ...] | None = None
     """Normalised uncertainty of each step in [0, 1], where asked for; the step that ends the answer is among them."""
     choices: tuple[float | None, ...] | None = None

@@ -23,8 +23,11 @@ class Chat:
     def __init__(self, tokenizer: Any, template: Mapping[str, Any]) -> None:  # noqa: ANN401 # the library has no types here
         self.tokenizer = tokenizer
         self._template = dict(template)
-        self._merge_system = not _takes_system(tokenizer, template)
-        self._bos = _added_bos(tokenizer)
+        self.has_template = bool(getattr(tokenizer, "chat_template", None))
+        self.bos = _added_bos(tokenizer)
+        # Prompts are measured here, and refused with numbers: a warning about the longest of them helps nobody.
+        getattr(tokenizer, "deprecation_warnings", {})["sequence-length-is-longer-than-the-specified-maximum"] = True
+        self._merge_system = self.has_template and not _takes_system(tokenizer, template)
 
     def ids(self, messages: Messages) -> list[int]:
         """The prompt as token ids, up to where the answer begins. Raises `jinja2.TemplateError` where the template
@@ -34,7 +37,7 @@ class Chat:
         ids = self.tokenizer.apply_chat_template(
             messages, add_generation_prompt=True, tokenize=True, return_dict=False, **self._template
         )
-        return one_bos(list(ids), self._bos)
+        return one_bos(list(ids), self.bos)
 
 
 def open_chat(model: str) -> Chat:

@@ -225,7 +225,7 @@ class _Server:
             said.finish,
             tokens,
             logprob=replies.total(steps) if decoding.logprobs is not None else None,
-            steps=replies.shown(steps, decoding.logprobs, self._served.text) if decoding.logprobs else None,
+            steps=replies.shown(said, decoding.logprobs, self._served.text) if decoding.logprobs is not None else None,
             uncertainty=replies.uncertainty(steps, k) if k is not None else None,
             choices=replies.chosen(next(iter(steps), None), self._groups(decoding)) if decoding.choices else None,
         )

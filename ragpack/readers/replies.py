@@ -37,8 +37,8 @@ class Said(NamedTuple):
 
     text: str
     finish: str
-    ids: int | None
-    """Tokens generated, where the server lists their ids."""
+    ids: list[int] | None
+    """Of the tokens generated, where the server lists them."""
     steps: list[Taken] | None
     """None where the server gave no log-probabilities."""
 
@@ -57,9 +57,7 @@ def choices_of(answer: Json) -> list[Said]:
 def _said(choice: Json) -> Said:
     text = choice["message"].get("content") if "message" in choice else choice["text"]
     ids = choice.get("token_ids")
-    return Said(
-        text or "", choice.get("finish_reason") or "stop", len(ids) if ids else None, _steps(choice.get("logprobs"))
-    )
+    return Said(text or "", choice.get("finish_reason") or "stop", ids or None, _steps(choice.get("logprobs")))
 
 
 def _steps(told: Json | None) -> list[Taken] | None:
@@ -141,18 +139,23 @@ def total(steps: Sequence[Taken]) -> float | None:
     return math.fsum(known) if given and len(known) == len(given) else None
 
 
-def shown(steps: Sequence[Taken], most: int, text: Callable[[int], str]) -> tuple[Step, ...]:
+def shown(said: Said, most: int, text: Callable[[int], str]) -> tuple[Step, ...]:
     """Steps as they are written down: at most `most` tokens, most likely first; `text` of a token id."""
+    steps = said.steps or []
+    ids: Sequence[int | None] = said.ids if said.ids and len(said.ids) == len(steps) else [None] * len(steps)
 
-    def likely(entry: Entry) -> Likely:
+    def likely(entry: Entry, listed: int | None = None) -> Likely:
         name, value = entry
         number = token_id(name)
-        return Likely(name if number is None else text(number), number, value)
+        return Likely(name, listed, value) if number is None else Likely(text(number), number, value)
 
     def order(entry: Entry) -> float:
         return math.inf if entry[1] is None else -entry[1]
 
-    return tuple(Step(likely(step.given), tuple(map(likely, sorted(step.top, key=order)[:most]))) for step in steps)
+    return tuple(
+        Step(likely(step.given, listed), tuple(map(likely, sorted(step.top, key=order)[:most])))
+        for step, listed in zip(steps, ids, strict=True)
+    )
 
 
 def chosen(step: Taken | None, groups: Sequence[frozenset[str] | frozenset[int]]) -> tuple[float | None, ...]:
@@ -184,7 +187,7 @@ def joined(parts: Sequence[Completion]) -> Completion:
 def shares(said: Sequence[Said], total: int) -> list[int]:
     """Tokens of each completion: as the server lists them, or as it has log-probabilities of, else its total in equal
     parts."""
-    known = [one.ids if one.ids is not None else len(one.steps) if one.steps else None for one in said]
+    known = [len(one.ids) if one.ids is not None else len(one.steps) if one.steps else None for one in said]
     if len(said) == 1:
         return [total or known[0] or 0]
     rest, over = divmod(total, len(said))

@@ -12,47 +12,20 @@ Greedy is temperature exactly 0; greedy is not batch-invariant, so a near-tie ma
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
 import os
-import sys
-import warnings
+from collections import deque
 from collections.abc import Iterator, Mapping
-from importlib import metadata
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ragpack.errors import BackendError, Missing
+from ragpack.errors import BackendError, DataError, Missing
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request, Sample
 from ragpack.readers.chat import TEMPLATE, Chat, first_line
-
-QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1"}
-
-PATIENT = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Threads that wait sleep. Spinning wins a few per cent on idle cores and loses two thirds on shared ones, and the
-other stages of a pipe share them. Read when torch is loaded, so it is set before."""
-
-IN_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
-"""The engine in this process: the same schedule in every run, and nothing that could outlive us."""
-
-ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "2", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_LOGGING_LEVEL": "ERROR"}
-"""GiB for keys and values; threads left to the system's scheduler (binding needs NUMA facts that containers hide); and
-no word on the dozen things that a GPU would do otherwise."""
-
-CPU_ROOM = 32
-"""Requests under way on a CPU: more gains nothing measurable, and answers would come later and in larger lumps."""
-
-CPU_LENGTH = 2048
-"""The longest prompt and answer on a CPU unless told: the memory for a model's full length is rarely there."""
-
-SCHEDULING = frozenset(
-    """async_scheduling data_parallel_size disable_log_stats enforce_eager gpu_memory_utilization kv_cache_memory_bytes
-    max_num_batched_tokens max_num_seqs pipeline_parallel_size tensor_parallel_size use_tqdm_on_load""".split()  # noqa: SIM905 # a list to read
-)
-"""Engine arguments that change how fast an answer comes, not which; they are not part of the fingerprint."""
-
-WHOLE = 16 << 20
-END = 1 << 20
+from ragpack.readers.engine import LIMITS, SCHEDULING, defaults, fingerprint, resolve, start, version
+from ragpack.readers.fitting import continued, fitted, plain, token_ends
+from ragpack.readers.told import continuation_of, sample_of
 
 
 def open_reader(
@@ -73,19 +46,71 @@ def open_reader(
     """
     if importlib.util.find_spec("vllm") is None:
         raise Missing("The vllm reader", "vllm")
+    limits = {"max_logprobs": most_logprobs} if most_logprobs > 20 else {}  # 20 is the engine's own
     return _Vllm(
-        model=_resolve(model),
+        model=resolve(model),
         named=model,
         lookahead=lookahead,
         template={**TEMPLATE, **(template_args or {})},
-        settings={
-            "max_logprobs": max(20, most_logprobs),
-            "dtype": dtype,
-            "max_model_len": max_model_len,
-            "seed": seed,
-            **(engine_args or {}),
-        },
+        settings={"dtype": dtype, "max_model_len": max_model_len, "seed": seed, **limits, **(engine_args or {})},
     )
+
+
+class _Prompt(NamedTuple):
+    """A prompt as the engine gets it."""
+
+    ids: list[int]
+    start: int | None = None
+    """Index of the continuation's first token, where there is one."""
+    cut: bool = False
+
+
+class _UnderWay(NamedTuple):
+    request: Request
+    prompt: _Prompt
+
+
+@dataclass
+class _Turns:
+    """Requests that were pulled, and whose turn it is.
+
+    The engine must not have both in one batch: where some request names the tokens of which it wants to know the
+    log-probabilities, vLLM 0.32 gives these to every request of the batch, and fills up with minus infinity those that
+    asked for the most likely ones. So each kind has its turn, and the other waits, at most `room` of it.
+    """
+
+    requests: Iterator[Request]
+    more: bool = True
+    held: deque[Request] = field(default_factory=deque)
+    names_tokens: bool | None = None
+    """The kind whose turn it is."""
+
+    def next(self, room: int) -> Request | None:
+        """The next request of the kind whose turn it is; None where it has none, or the other has waited enough."""
+        while self.more and len(self.held) < room:
+            request = next(self.requests, None)
+            if request is None:
+                self.more = False
+                break
+            kind = bool(request.decoding.choices)
+            if self.names_tokens is None:
+                self.names_tokens = kind
+            if kind == self.names_tokens:
+                return request
+            self.held.append(request)
+        return None
+
+    def turn(self) -> Iterator[Request]:
+        """The other kind's turn: those that waited."""
+        if self.held:
+            self.names_tokens = bool(self.held[0].decoding.choices)
+        while self.held:
+            yield self.held.popleft()
+
+    @property
+    def left(self) -> bool:
+        """Is there any to come?"""
+        return self.more or bool(self.held)
 
 
 class _Vllm:
@@ -94,54 +119,63 @@ class _Vllm:
     name = "vllm"
 
     def __init__(
-        self,
-        *,
-        model: str,
-        named: str,
-        lookahead: int | None,
-        template: dict[str, Any],
-        settings: dict[str, Any],
+        self, *, model: str, named: str, lookahead: int | None, template: dict[str, Any], settings: dict[str, Any]
     ) -> None:
         folder = Path(named).expanduser()
         # A path belongs to one machine; the folder's name and the fingerprint say which model it was.
         self.model = folder.resolve().name if folder.is_dir() else named
         self._path = model
-        self.about: dict[str, Any] = {}
         self._lookahead = lookahead
         self._template = template
-        self._settings = _defaults(model, settings)
+        self._settings = defaults(model, settings)
         self._llm: Any = None
         self._served = 0
-        given = {key: value for key, value in self._settings.items() if key not in SCHEDULING}
-        for key in (
-            "seed",
-            "max_model_len",
-            "max_logprobs",
-        ):  # greedy draws nothing; too long is a refusal, not another answer
-            given.pop(key, None)
-        self.fingerprint = _fingerprint(model, {"vllm": _version(), "template": template, **given})
+        self._known_groups: dict[tuple[tuple[str, ...], ...], tuple[tuple[int, ...], ...]] = {}
+        given = {key: value for key, value in self._settings.items() if key not in SCHEDULING | LIMITS}
+        self.fingerprint = fingerprint(model, {"vllm": version(), "template": template, **given})
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The engine: what it was asked for, and what it made of it."""
+        told: dict[str, Any] = {"vllm": version(), "fingerprint": self.fingerprint, "settings": dict(self._settings)}
+        told["batch_invariant"] = os.environ.get("VLLM_BATCH_INVARIANT", "0") == "1"
+        if self._llm is not None:
+            config = self._llm.llm_engine.vllm_config
+            told["engine"] = {
+                "dtype": str(config.model_config.dtype).removeprefix("torch."),
+                "max_model_len": self._limit,
+                "max_logprobs": config.model_config.max_logprobs,
+                "max_num_seqs": config.scheduler_config.max_num_seqs,
+                "max_num_batched_tokens": config.scheduler_config.max_num_batched_tokens,
+                "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
+                "quantization": config.model_config.quantization,
+                "prefix_caching": config.cache_config.enable_prefix_caching,
+            }
+        return told
 
     def answer(self, requests: Iterator[Request]) -> Iterator[Completion | Refusal]:
         """Keep the engine full from `requests`; give each answer in the step that ends it."""
-        under_way: dict[str, tuple[Request, str | None]] = {}
-        more = True
+        under_way: dict[str, _UnderWay] = {}
+        turns = _Turns(requests)
+        waiting: Iterator[Request] = iter(())
         try:
-            while more or under_way:
-                while more and (self._llm is None or len(under_way) < self._room):
-                    request = next(requests, None)
+            while turns.left or under_way:
+                while self._llm is None or len(under_way) < self._room:
+                    request = next(waiting, None) or turns.next(1 if self._llm is None else self._room)
+                    if request is None and not under_way and turns.held:
+                        waiting = turns.turn()
+                        continue
                     if request is None:
-                        more = False
                         break
                     self._start()
-                    ids = self._prompt_ids(request)
-                    if isinstance(ids, Refusal):
-                        yield ids
+                    prompt = self._prompt(request)
+                    if isinstance(prompt, Refusal):
+                        yield prompt
                     else:
-                        under_way[self._add(ids, request.decoding)] = (request, self._shown(ids, request))
+                        under_way[self._add(prompt, request.decoding)] = _UnderWay(request, prompt)
                 if under_way:
                     for output in self._step():
-                        request, prompt = under_way.pop(output.request_id)
-                        yield self._completion(request, prompt, output)
+                        yield self._reply(under_way.pop(output.request_id), output)
         finally:
             if under_way:  # the consumer has gone, or the engine failed
                 with contextlib.suppress(Exception):
@@ -158,51 +192,112 @@ class _Vllm:
         """Load the model, once; everything that could print or pick a device is settled before vLLM is imported."""
         if self._llm is not None:
             return
-        try:
-            from vllm import LLM
-
-            quiet = {"disable_log_stats": True, "use_tqdm_on_load": False}
-            _mend_llvmlite()
-            with warnings.catch_warnings(action="ignore"):
-                llm = LLM(model=self._path, trust_remote_code=False, **{**quiet, **self._settings})
-        except Exception as error:
-            raise BackendError(
-                f"vLLM can't serve '{self.model}': {first_line(error)}",
-                "Give a folder with config.json and safetensors, or the id of a model that this machine can fetch.",
-            ) from error
-        tokenizer = llm.get_tokenizer()
-        if not getattr(tokenizer, "chat_template", None):
-            raise BackendError(
-                f"'{self.model}' has no chat template", "Use an instruction-tuned model, or add its template."
-            )
+        llm = start(self._path, self.model, self._settings)
         self._llm = llm
         self._limit = int(llm.llm_engine.model_config.max_model_len)
         self._room = self._lookahead or int(llm.llm_engine.vllm_config.scheduler_config.max_num_seqs)
-        self._chat = Chat(tokenizer, self._template)
+        self._chat = Chat(llm.get_tokenizer(), self._template)
 
-    def _prompt_ids(self, request: Request) -> list[int] | Refusal:
+    # prompts
+
+    def _prompt(self, request: Request) -> _Prompt | Refusal:
         """The prompt as token ids; refused where the template won't have it or it leaves no room for the answer."""
         import jinja2
 
+        if request.messages is not None and not self._chat.has_template:
+            raise BackendError(
+                f"'{self.model}' has no chat template",
+                "Use an instruction-tuned model, or --no-chat-template for a base model.",
+            )
+        most = 1 if request.continuation else request.decoding.max_tokens
+        starts: list[int] = []
+
+        def build(passage: str) -> list[int]:
+            messages, text = _with_passage(request, passage)
+            if messages is not None:
+                return self._chat.ids(messages)
+            if not request.continuation:
+                return plain(self._chat.tokenizer, text, self._chat.bos)
+            found = continued(self._chat.tokenizer, text, request.continuation, self._chat.bos)
+            starts.append(found.start)
+            return found.ids
+
         try:
-            ids = self._chat.ids(request.messages or [])
+            if request.cut:
+                found = fitted(
+                    build, _passage(request), lambda text: token_ends(self._chat.tokenizer, text), self._limit - most
+                )
+                if found is not None:
+                    return _Prompt(found.ids, starts[-1] if starts else None, found.cut)
+            ids = build(_passage(request) if not request.cut else "")
         except jinja2.TemplateError as error:
             return Refusal(request.id, f"the model's chat template refuses the messages: {first_line(error)}")
-        most = request.decoding.max_tokens
+        if not ids:
+            return Refusal(request.id, "the prompt has no token: there is nothing to continue")
         if len(ids) + most > self._limit:
+            without = " even without its passage" if request.cut else ""
             return Refusal(
                 request.id,
-                f"the prompt has {len(ids)} tokens and the answer may have {most}: more than the"
+                f"the prompt has {len(ids)} tokens{without} and the answer may have {most}: more than the"
                 f" {self._limit} that the model is served with",
             )
-        return ids
+        return _Prompt(ids, starts[-1] if starts else None)
 
-    def _add(self, ids: list[int], decoding: Decoding) -> str:
+    def _groups(self, decoding: Decoding) -> tuple[tuple[int, ...], ...]:
+        """Token ids of the choices; a text of more than one token can't be one."""
+        if decoding.choices in self._known_groups:
+            return self._known_groups[decoding.choices]
+        encode = self._chat.tokenizer
+        found = []
+        for group in decoding.choices:
+            ids = [encode(text, add_special_tokens=False)["input_ids"] for text in group]
+            found.append(tuple(sorted({one[0] for one in ids if len(one) == 1})))
+            if not found[-1]:
+                raise BackendError(f"'{self.model}' has none of {', '.join(group)} as one token")
+        self._known_groups[decoding.choices] = tuple(found)
+        return tuple(found)
+
+    # the engine
+
+    def _add(self, prompt: _Prompt, decoding: Decoding) -> str:
         engine = self._llm.llm_engine
         name = str(self._served)  # ours, not the caller's: those may repeat from one stream to the next
         self._served += 1
-        engine.add_request(name, _engine_input(engine, ids), _sampling(decoding))
+        engine.add_request(name, _engine_input(engine, prompt.ids), self._sampling(prompt, decoding))
         return name
+
+    def _sampling(self, prompt: _Prompt, decoding: Decoding) -> Any:  # noqa: ANN401 # the library has no types here
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        wanted: dict[str, Any] = {
+            "temperature": decoding.temperature,
+            "top_p": decoding.top_p,
+            "seed": decoding.seed,
+            "n": decoding.n,
+            "stop": list(decoding.stop) or None,
+            "max_tokens": decoding.max_tokens,
+            "logprobs": decoding.logprobs,
+        }
+        if prompt.start is not None:
+            # 0: the log-probability of each token that is there, and of no other. One token must be generated.
+            wanted = {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 0, "detokenize": False}
+        elif decoding.choices:
+            ids = sorted({token for group in self._groups(decoding) for token in group})
+            wanted |= {"max_tokens": 1, "logprobs": None, "logprob_token_ids": ids, "detokenize": False}
+        elif decoding.uncertainty is not None:
+            # Without texts: the engine would decode K tokens at each step, and nobody reads them.
+            wanted |= {"logprobs": decoding.uncertainty, "detokenize": bool(decoding.stop)}
+        if prompt.start is not None or decoding.uncertainty is not None:
+            wanted["flat_logprobs"] = True
+        known = SamplingParams.__struct_fields__ if hasattr(SamplingParams, "__struct_fields__") else None
+        if known is not None and "flat_logprobs" not in known:
+            wanted.pop("flat_logprobs", None)
+        if "logprob_token_ids" in wanted and known is not None and "logprob_token_ids" not in known:
+            # An older engine: the choices are looked for among the most likely tokens.
+            del wanted["logprob_token_ids"]
+            wanted["logprobs"] = self._llm.llm_engine.model_config.max_logprobs
+        return SamplingParams(output_kind=RequestOutputKind.FINAL_ONLY, **wanted)
 
     def _step(self) -> list[Any]:
         try:
@@ -210,33 +305,57 @@ class _Vllm:
         except Exception as error:
             raise BackendError(f"vLLM stopped while answering: {first_line(error)}") from error
 
-    def _shown(self, ids: list[int], request: Request) -> str | None:
-        return self._chat.tokenizer.decode(ids, skip_special_tokens=False) if request.decoding.keep_prompt else None
-
-    def _completion(self, request: Request, prompt: str | None, output: Any) -> Completion:  # noqa: ANN401 # the library has no types here
-        best = output.outputs[0]
-        sample = Sample(
-            text=best.text,
-            finish=str(best.finish_reason),
-            tokens=len(best.token_ids),
-            logprob=float(best.cumulative_logprob) if request.decoding.logprobs is not None else None,
+    def _reply(self, one: _UnderWay, output: Any) -> Completion | Refusal:  # noqa: ANN401 # the library has no types here
+        request, prompt = one
+        decoding = request.decoding
+        continuation = None
+        groups = self._groups(decoding) if decoding.choices else ()
+        try:
+            samples: tuple[Sample, ...] = tuple(
+                sample_of(sample, decoding, self._text(sample, decoding), groups) for sample in output.outputs
+            )
+            if prompt.start is not None:
+                continuation = continuation_of(output.prompt_logprobs, prompt.ids, prompt.start)
+        except DataError as error:
+            return Refusal(request.id, error.message)
+        if len(samples) != decoding.n:
+            return Refusal(request.id, f"asked for {decoding.n} answers, got {len(samples)}")
+        decode = self._chat.tokenizer.decode
+        return Completion(
+            id=request.id,
+            samples=samples,
+            prompt_tokens=len(prompt.ids),
+            prompt=decode(prompt.ids, skip_special_tokens=False) if decoding.keep_prompt else None,
+            continuation=continuation,
+            cut=prompt.cut,
+            k=decoding.uncertainty,
         )
-        return Completion(request.id, (sample,), len(output.prompt_token_ids), prompt)
+
+    def _text(self, sample: Any, decoding: Decoding) -> str:  # noqa: ANN401 # same
+        if decoding.uncertainty is None or decoding.stop:
+            return str(sample.text)
+        return str(self._chat.tokenizer.decode(list(sample.token_ids), skip_special_tokens=True))
 
 
-# prompts
+def _passage(request: Request) -> str:
+    if not request.cut:
+        return ""
+    text = request.messages[-1]["content"] if request.messages is not None else request.text or ""
+    return text[request.cut[0] : request.cut[1]]
 
 
-def _sampling(decoding: Decoding) -> Any:  # noqa: ANN401 # the library has no types here
-    from vllm import SamplingParams
-    from vllm.sampling_params import RequestOutputKind
+def _with_passage(request: Request, passage: str) -> tuple[list[dict[str, str]] | None, str]:
+    """Messages, or the text, with this in the place of the passage."""
+    if request.messages is None:
+        return None, _replaced(request.text or "", request.cut, passage)
+    if not request.cut:
+        return request.messages, ""
+    last = request.messages[-1]
+    return [*request.messages[:-1], {**last, "content": _replaced(last["content"], request.cut, passage)}], ""
 
-    return SamplingParams(
-        temperature=decoding.temperature,
-        max_tokens=decoding.max_tokens,
-        logprobs=decoding.logprobs,
-        output_kind=RequestOutputKind.FINAL_ONLY,
-    )
+
+def _replaced(text: str, place: tuple[int, int] | None, passage: str) -> str:
+    return text if place is None else text[: place[0]] + passage + text[place[1] :]
 
 
 def _engine_input(engine: Any, ids: list[int]) -> Any:  # noqa: ANN401 # the library has no types here
@@ -246,108 +365,3 @@ def _engine_input(engine: Any, ids: list[int]) -> Any:  # noqa: ANN401 # the lib
     prompt = TokensPrompt(prompt_token_ids=ids)
     renderer: Any = getattr(engine, "renderer", None)
     return renderer.render_cmpl([prompt])[0] if hasattr(renderer, "render_cmpl") else prompt
-
-
-# set-up
-
-
-def _mend_llvmlite() -> None:
-    """Let vLLM look at numba's modules, which another library may have loaded: bm25s does.
-
-    On a CPU the engine reads `vars()` of every object in every module. llvmlite's handle on its C library says that it
-    has any attribute, `__dict__` as well, and gives a C function for it: the engine falls over that.
-    """
-    module = sys.modules.get("llvmlite.binding.ffi")
-    kind: Any = type(getattr(module, "lib", None))
-    found = kind.__dict__.get("__getattr__")
-    if found is None:
-        return
-
-    def ours(self: object, name: str) -> object:
-        if name == "__dict__":
-            raise AttributeError(name)
-        return found(self, name)
-
-    kind.__getattr__ = ours
-
-
-def _resolve(model: str) -> str:
-    """A local folder as vLLM can open it, or the hub id as it is."""
-    path = Path(model).expanduser()
-    if path.is_dir():
-        return str(path)
-    if model.startswith((".", "/", "~")) or model.count("/") > 1:
-        raise BackendError(f"no folder '{model}'", "Give a model's folder, or its id on a hub (owner/name).")
-    return model
-
-
-def _defaults(model: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """What a machine like this one wants, for everything that the user left open."""
-    for variable, value in PATIENT.items():
-        os.environ.setdefault(variable, value)
-    import torch
-
-    on_cpu = not torch.cuda.is_available()
-    cpu = {**ON_CPU, "OMP_NUM_THREADS": str(_cores())} if on_cpu else {}
-    for variable, value in {**QUIET, **IN_PROCESS, **cpu}.items():  # vLLM reads them when it is imported
-        os.environ.setdefault(variable, value)
-    if on_cpu:
-        if settings["dtype"] == "auto":
-            settings["dtype"] = "float32"  # bfloat16 is emulated on most processors, and several times slower
-        settings.setdefault("enforce_eager", True)
-        settings.setdefault("max_num_seqs", CPU_ROOM)
-        if settings["max_model_len"] is None:
-            settings["max_model_len"] = min(CPU_LENGTH, _longest(model))
-    return {key: value for key, value in settings.items() if value is not None}
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _longest(model: str) -> int:
-    """The positions that the model knows, from its configuration; `CPU_LENGTH` where that doesn't say."""
-    try:
-        from transformers import AutoConfig
-
-        config = AutoConfig.from_pretrained(model, trust_remote_code=False).get_text_config()
-    except Exception:
-        return CPU_LENGTH  # vLLM will say what is wrong with the model, in its own words
-    return int(getattr(config, "max_position_embeddings", None) or CPU_LENGTH)
-
-
-def _version() -> str:
-    """vLLM's version without importing it: that takes seconds, and a run may have nothing to compute."""
-    for distribution in ("vllm", "vllm-cpu"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            return metadata.version(distribution)
-    import vllm
-
-    return str(vllm.__version__)
-
-
-def _fingerprint(model: str, facts: Mapping[str, Any]) -> str:
-    """A hash of the model and of the facts that decide its answers; files count by name, size and content.
-
-    Of a file from 16 MiB on only the first and the last MiB are read: weights of many GB are told apart by these.
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(repr(sorted(facts.items(), key=lambda item: item[0])).encode())
-    folder = Path(model)
-    if not folder.is_dir():
-        digest.update(model.encode())
-        return digest.hexdigest()
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        if not path.is_file() or any(part.startswith(".") for part in name.parts):
-            continue
-        size = path.stat().st_size
-        digest.update(f"{name.as_posix()}\0{size}\0".encode())
-        with path.open("rb") as file:
-            if size < WHOLE:
-                digest.update(file.read())
-            else:
-                digest.update(file.read(END))
-                file.seek(-END, os.SEEK_END)
-                digest.update(file.read(END))
-    return digest.hexdigest()

@@ -6,6 +6,7 @@ and how the chosen ones are presented.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from ragpack.candidates.relevance import Relevance
 from ragpack.candidates.snippet import Space
 from ragpack.compressors import COMPRESSORS
 from ragpack.compressors.base import Compressor
-from ragpack.errors import UsageError
+from ragpack.errors import DataError, UsageError
 from ragpack.models.folder import without_paths
 from ragpack.packers import PACKERS
 from ragpack.packers.selection import Selection
@@ -44,6 +45,8 @@ DEFAULTS: dict[str, dict[str, Value]] = {"ragpack": {"layout": "grouped"}}
 """Parameters that a policy sets otherwise than their functions do."""
 CEILINGS = ("gold", "answer")
 """Rules that look at gold documents and answers."""
+PROBES = ("ig", "nu", "qlm", "yesno")
+"""Scores that probing gives."""
 SCORED = ("igp", "bridge")
 """Rules that look at the scores of hits."""
 
@@ -147,7 +150,7 @@ def _policy(spec: Spec) -> Policy:
             functools.partial(select, **of_rule),
             presented(**arguments_of(presented, given)),  # type: ignore[arg-type] # same
             rule in CEILINGS,
-            rule in SCORED or preparation.relevance not in ("bm25", "rank"),
+            rule in SCORED or preparation.relevance not in ("bm25", "rank") or of_rule.get("by", "rank") != "rank",
             nodes=of_space.get("nodes", limit.default) if limit else None,  # type: ignore[arg-type] # same
         )
         _try(policy)
@@ -180,4 +183,20 @@ def _try(policy: Policy) -> None:
     tiny = Problem(np.ones(1), one, one - 1, one, one - 1, np.ones((1, 1), dtype=np.bool_), np.ones((1, 1)),
                    scores={"ig": np.ones(1)}, nu0=1.0)  # fmt: skip
     policy.candidates([], "")
-    policy.select(tiny, 1)
+    with contextlib.suppress(DataError):  # a score that the smallest problem lacks says nothing about the value
+        policy.select(tiny, 1)
+
+
+@functools.cache
+def probed(name: str) -> bool:
+    """Whether a policy, by its canonical string, goes by what probing gave: what that cost is then its cost too.
+
+    >>> [probed(name) for name in ("igp", "topk", "topk:by=qlm,m=1", "chunk_mmr:relevance=ig", "another one")]
+    [True, False, True, True, False]
+    """
+    try:
+        spec = parse_spec(name, "policy", POLICIES, options_of)
+    except UsageError:  # of another version, or of nobody
+        return False
+    given = dict(spec.given)
+    return POLICIES[spec.name][1] == "igp" or given.get("by") in PROBES or given.get("relevance") == "ig"

@@ -12,6 +12,7 @@ import numpy as np
 from ragpack.errors import DataError, RagpackError, UsageError, did_you_mean
 from ragpack.records import Diagnosed, Failure, Raw, Stat, ordered
 from ragpack.registry import load
+from ragpack.stages.policies import probed
 from ragpack.statistics import TABLES
 from ragpack.statistics.needs import lacking, needs_contrast
 from ragpack.statistics.rows import FACTORS, METRICS, Level, Options, Row, Rows, collect
@@ -143,7 +144,7 @@ class Stats:
         if pack.bound is not None:
             numbers["bound"] = pack.bound
         probe = raw.get("probe")
-        if isinstance(probe, dict):
+        if isinstance(probe, dict) and probed(pack.policy):
             for name in ("calls", "tokens"):
                 if type(probe.get(name)) is int:
                     numbers[f"probe_{name}"] = probe[name]

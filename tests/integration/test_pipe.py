@@ -109,3 +109,55 @@ def test_resume_asks_the_model_nothing_twice(piped: Path) -> None:
     assert (piped / "answers.jsonl").read_bytes() == before
     run = orjson.loads((piped / "answers.jsonl.run.json").read_bytes())
     assert run["counts"]["cached"] == 10
+
+
+@pytest.fixture(scope="module")
+def probed(piped: Path) -> Path:
+    """Two questions probed, in a pipe, and packed by what the reader said; one passage is 500 pages long."""
+    done = shell(
+        "head -2 q.jsonl | ragpack retrieve -k 2 > hits.jsonl\n"
+        """python3 -c 'import json
+with open("hits.jsonl") as file: rows = [json.loads(line) for line in file]
+rows[0]["hits"][1]["text"] = "The tern is a bird of the coast. " * 45_000
+rows[0]["hits"][1].pop("sentences", None)
+print(*map(json.dumps, rows), sep="\\n")' > long.jsonl
+"""
+        "ragpack generate long.jsonl --probe ig,qlm,yesno --probe-tokens 6 --model $MODEL --max-model-len 512"
+        " -o probed.jsonl\n"
+        "ragpack pack probed.jsonl --policy topk:m=1,igp:threshold=-1,topk:by=qlm,igp:threshold=0.9 --budget 160"
+        " --tokenizer $MODEL | ragpack diagnose | ragpack stats --format jsonl > probed.stats.jsonl",
+        piped,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return piped
+
+
+def test_hits_are_probed_and_packed_by_it(probed: Path) -> None:
+    long, short = rows(probed / "probed.jsonl")
+    for row in (long, short):
+        about = row["probe"]
+        assert (about["kind"], about["k"], about["max_tokens"], about["calls"]) == ("ig,qlm,yesno", 128, 6, 7)
+        assert 0 < about["nu0"] < 1
+        for hit in row["hits"]:
+            scores = hit["scores"]
+            assert scores["ig"] == pytest.approx(about["nu0"] - scores["nu"], abs=1e-12)
+            assert 0 < scores["yesno"] < 1
+            assert scores["qlm"] < 0
+    assert long["probe"]["cut"] == [2]
+    assert "cut" not in short["probe"]
+    tables = [row for row in rows(probed / "probed.stats.jsonl") if row["table"] == "policies"]
+    costs = {row["policy"]: row["probe_calls"] for row in tables}
+    assert costs == {"topk:m=1": None, "igp:threshold=-1.0": 7.0, "topk:by=qlm": 7.0, "igp:threshold=0.9": 7.0}
+    assert {row["policy"]: row["tokens"] for row in tables}["igp:threshold=0.9"] == 0, "honestly empty"
+
+
+def test_resuming_a_probe_asks_nothing(probed: Path) -> None:
+    before = (probed / "probed.jsonl").read_bytes()
+    done = shell(
+        "ragpack generate long.jsonl --probe ig,qlm,yesno --probe-tokens 6 --model $MODEL --max-model-len 512"
+        " -o probed.jsonl --resume",
+        probed,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"2 cached" in done.stderr
+    assert (probed / "probed.jsonl").read_bytes() == before

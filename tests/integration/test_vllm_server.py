@@ -1,8 +1,10 @@
 """The server back end against a vLLM server on this machine, with SmolLM2, and against transformers' own figures."""
 
+import contextlib
 import importlib.util
 import math
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -59,7 +61,7 @@ def port(tmp_path_factory) -> Iterator[int]:
     ]  # fmt: skip
     environment = {**PATIENT, **ON_CPU, **QUIET, "OMP_NUM_THREADS": "2", **os.environ, "VLLM_LOGGING_LEVEL": "ERROR"}
     with log.open("wb") as out:
-        server = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
+        server = subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True)
     try:
         give_up = time.monotonic() + STARTING
         while not answers(number):
@@ -68,12 +70,12 @@ def port(tmp_path_factory) -> Iterator[int]:
             time.sleep(0.5)
         yield number
     finally:
-        server.terminate()
-        try:
+        os.killpg(server.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
             server.wait(30)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        with contextlib.suppress(ProcessLookupError):  # its engine is a process of its own, and may outlive it
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
 
 
 def answers(number: int) -> bool:
@@ -128,6 +130,7 @@ def test_greedy_answers_are_those_of_transformers(reader: Reader, model) -> None
         ids, logprobs = rollout(model, prompt, 12)
         assert found[at].text == tokenizer.decode(ids, skip_special_tokens=True)
         assert found[at].samples[0].tokens == len(ids)
+        assert [step.given.id for step in found[at].samples[0].steps] == ids.tolist()
         given = logprobs.gather(1, ids[:, None]).sum()
         assert found[at].samples[0].logprob == pytest.approx(float(given), abs=1e-3)
 

@@ -179,3 +179,48 @@ def test_it_is_the_steps_of_its_rule(problem, budget, threshold, m, fallback, pa
     if order == list(range(problem.n)):
         cut = igp(problem, budget, threshold=threshold, m=m, fallback=fallback, pass_rate=pass_rate, nu0=nu0)
         assert (cut.chosen, cut.cut_last) == topk(problem, budget)[:1] + topk(problem, budget)[2:3]
+
+
+def named(*values, name="qlm"):
+    record = hits(*range(len(values)))
+    for hit, value in zip(record["hits"], values, strict=True):
+        hit["scores"] = {name: value} if value is not None else {}
+    return record
+
+
+def ids(packed):
+    return [snippet["id"] for snippet in packed["snippets"]]
+
+
+def test_topk_takes_at_most_m_and_says_why():
+    found = pack(hits(0.1, 0.2, 0.3), "topk:m=2")
+    assert ids(found) == ["d1", "d2"]
+    assert [one["reason"] for one in found["explain"]] == ["taken", "taken", "cap: m=2"]
+    assert ids(pack(hits(0.1, 0.2), "topk:m=9")) == ids(pack(hits(0.1, 0.2), "topk")) == ["d1", "d2"]
+
+
+def test_topk_goes_by_another_score_ties_by_rank():
+    assert ids(pack(named(-3.0, -1.0, -3.0, -2.0), "topk:by=qlm")) == ["d2", "d4", "d1", "d3"]
+    assert ids(pack(named(-3.0, -1.0, -3.0), "topk:by=qlm,m=1")) == ["d2"]
+    assert ids(pack(hits(0.5, 0.9), "topk:by=ig")) == ids(pack(hits(0.5, 0.9), "igp:threshold=-1")) == ["d2", "d1"]
+
+
+def test_topk_says_which_score_is_missing():
+    stage = open_pack(PackParams(("topk:by=qlm",), (9,)))
+    (done,) = mapped(stage, [named(-1.0, None)])
+    assert done.failed.message == "topk: 1 of 2 hits have no scores.qlm"
+    assert "--probe qlm" in done.failed.hint
+    (done,) = mapped(open_pack(PackParams(("topk:by=mine",), (9,))), [named(-1.0)])
+    assert done.failed.hint == "Scores of these hits: qlm."
+    with pytest.raises(UsageError, match="m is at least 0"):
+        open_pack(PackParams(("topk:m=-1",), (9,)))
+
+
+def test_a_score_that_topk_goes_by_is_in_its_key_and_no_other():
+    def key(spec, value, other=1.0):
+        record = named(value, 0.5)
+        record["hits"][0]["scores"]["ce"] = other
+        return rows(open_pack(PackParams((spec,), (9,))), [record])[0]["pack"]["key"]
+
+    assert key("topk:by=qlm", 0.1) != key("topk:by=qlm", 0.2)
+    assert key("topk", 0.1) == key("topk", 0.2)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from served import Stub, chat, closed_port
+from served import Stub, chat, closed_port, listed
 
 from ragpack.errors import BackendError, UsageError
 from ragpack.readers import replicas
-from ragpack.readers.base import Completion, Decoding, Refusal, Request, Sample
+from ragpack.readers.base import Completion, Decoding, Likely, Refusal, Request, Sample, Step
 from ragpack.readers.openai import open_reader
 
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
@@ -61,6 +61,7 @@ def test_every_request_gets_its_own_answer_greedily(server: Stub) -> None:
 def test_logprob_and_prompt_where_asked_for(server: Stub) -> None:
     reply = run(server.url, "hé", how=Decoding(logprobs=0, keep_prompt=True))[0]
     assert reply.samples[0].logprob == -0.75
+    assert reply.samples[0].steps == (Step(Likely("a", None, -0.5)), Step(Likely("b", None, -0.25)))
     assert json.loads(reply.prompt) == [{"role": "user", "content": "hé"}]
     assert "hé" in reply.prompt
 
@@ -331,6 +332,20 @@ def test_vllm_is_told_what_else_the_models_folder_would_decide(server: Stub) -> 
     assert (body["top_p"], body["top_k"], body["min_p"], body["repetition_penalty"]) == (1, -1, 0, 1)
     assert "date_string" in body["chat_template_kwargs"]
     assert reader.about == {"servers": 1, "owned_by": "vllm", "root": "org/tiny", "max_model_len": 512}
+
+
+def test_vllm_names_the_ids_of_the_tokens_given(server: Stub) -> None:
+    server.models = [{"id": "tiny-1", "owned_by": "vllm"}]
+
+    def script(path: str, body: dict, tries: int) -> object:
+        assert body["return_token_ids"]
+        answer = chat("ab", steps=[listed("a", -0.5), listed("b", -0.25)])
+        answer["choices"][0]["token_ids"] = [4, 5]
+        return answer
+
+    server.script = script
+    sample = run(server.url, "q", how=Decoding(logprobs=0))[0].samples[0]
+    assert sample.steps == (Step(Likely("a", 4, -0.5)), Step(Likely("b", 5, -0.25)))
 
 
 def test_a_template_without_a_system_role_gets_it_before_the_question(server: Stub) -> None:

@@ -231,10 +231,14 @@ def test_failures_by_budget_seed_and_dataset():
 
 
 def test_costs_and_certificates():
-    rows = [row("a", prompt=10, objective=3.0, bound=4.0, probe={"calls": 5, "tokens": 100}),
-            row("b", prompt=30, objective=1.0, bound=1.0, probe={"calls": 7, "tokens": 200}),
-            row("a", "r"), row("b", "r", objective=1.0, bound=0.0)]  # fmt: skip
-    p, r = stats(rows, "policies")[0]
+    paid = {"calls": 5, "tokens": 100}
+    rows = [row("a", "igp", prompt=10, objective=3.0, bound=4.0, probe=paid),
+            row("b", "igp", prompt=30, objective=1.0, bound=1.0, probe={"calls": 7, "tokens": 200}),
+            row("a", "r"), row("b", "r", objective=1.0, bound=0.0),
+            row("a", "topk", probe=paid), row("a", "topk:by=yesno", probe=paid)]  # fmt: skip
+    p, r, plain, ranked = stats(rows, "policies")[0]
+    assert plain["probe_calls"] is None, "topk goes by rank: it doesn't need what was probed"
+    assert ranked["probe_calls"] == 5.0
     assert (p["prompt_tokens"], p["probe_calls"], p["probe_tokens"]) == (20.0, 6.0, 150.0)
     assert (p["certified"], p["certified_n"]) == (0.875, 2)
     assert p["certified_p05"] == pytest.approx(0.75 + 0.05 * 0.25)
