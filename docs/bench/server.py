@@ -3,7 +3,7 @@
     python docs/bench/server.py MODEL [--packs FILE] [--prompts 64] [--concurrency 8] [--runs 3] [--bare httpx|openai]
 
 Starts vLLM's OpenAI server on loopback, on the CPU where there is no GPU, and ends it. Both send the same bodies:
-prompts of `generate` over FILE (`ragpack pack`) or else over the fixture. Runs alternate; the ratio is the median of pairs.
+prompts of `generate` over FILE (`ragpack pack`) or else over the fixture. Runs alternate; the ratio is a median.
 Answers must be as many tokens on both sides.
 """
 
@@ -29,9 +29,9 @@ import orjson
 
 from ragpack.readers.asking import Abilities, body_of
 from ragpack.readers.base import Completion, Decoding, Request
+from ragpack.readers.engine import ON_CPU, PATIENT, QUIET
 from ragpack.readers.openai import open_reader
 from ragpack.readers.prompt import ANSWER
-from ragpack.readers.vllm import ON_CPU, PATIENT, QUIET
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "bench"

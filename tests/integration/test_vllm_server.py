@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
+from ragpack.readers.engine import ON_CPU, PATIENT, QUIET
 from ragpack.readers.openai import open_reader
-from ragpack.readers.vllm import ON_CPU, PATIENT, QUIET
 
 if importlib.util.find_spec("vllm") is None or importlib.util.find_spec("transformers") is None:
     pytest.skip(reason="vLLM is not installed (just reader)", allow_module_level=True)

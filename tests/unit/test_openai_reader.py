@@ -253,6 +253,12 @@ def test_replicas_share_the_work_and_concurrency_is_of_each(server: Stub) -> Non
     assert min(len(server.bodies), len(other.bodies)) > 10
 
 
+def test_the_replica_with_the_fewest_in_flight_is_asked(server: Stub) -> None:
+    with Stub() as other:
+        run((server.url, other.url), *map(str, range(12)), concurrency=12)
+        assert min(server.most, other.most) >= 3
+
+
 def test_a_replica_that_dies_is_set_aside_and_nothing_is_lost(server: Stub) -> None:
     notes: list[str] = []
     with Stub() as other:
