@@ -28,11 +28,11 @@ READER: Options = {
     "model": (Annotated[str, typer.Option("--model", metavar="MODEL", help="Model id or folder.")], ""),
     "base_url": (
         Annotated[
-            str | None,
+            list[str] | None,
             typer.Option(
                 "--base-url",
                 metavar="URL",
-                help="An OpenAI-compatible server; key in OPENAI_API_KEY. Else vLLM runs here.",
+                help="An OpenAI-compatible server; key in OPENAI_API_KEY. Else vLLM runs here. Repeatable: replicas.",
             ),
         ],
         None,
@@ -82,7 +82,9 @@ READER: Options = {
         None,
     ),
     "concurrency": (
-        Annotated[int, typer.Option("--concurrency", metavar="N", min=1, help="Server: requests in flight.")],
+        Annotated[
+            int, typer.Option("--concurrency", metavar="N", min=1, help="Server: requests in flight, of each replica.")
+        ],
         8,
     ),
     "timeout": (
@@ -140,8 +142,8 @@ def _chosen(given: dict[str, Any]) -> Chosen | None:
             "engine_args": _named(given) | _pairs(given["engine_arg"] or []),
         }
     elif name == "openai":
-        engine = {"base_url": base_url, **{key: given[key] for key in ("concurrency", "timeout", "retries")}}
-    return Chosen(name, model, engine, {**engine, "base_url": None} if base_url else engine, given["cache"])
+        engine = {"base_urls": tuple(base_url), **{key: given[key] for key in ("concurrency", "timeout", "retries")}}
+    return Chosen(name, model, engine, {**engine, "base_urls": None} if base_url else engine, given["cache"])
 
 
 def _named(given: dict[str, Any]) -> dict[str, Any]:

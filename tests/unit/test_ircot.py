@@ -117,7 +117,7 @@ def said_in_turn(*thoughts: str) -> Callable[[str, str], str]:
 
 
 def stage(server, spec="ircot:k=1", k=9, tokenizer=None, concurrency=4, **params):
-    engine = {"base_url": server.url, "retries": 0, "concurrency": concurrency}
+    engine = {"base_urls": (server.url,), "retries": 0, "concurrency": concurrency}
     reader = ReaderParams("openai", "m", tokenizer, engine)
     return open_retrieve(RetrieveParams(k=k, retriever=spec, reader=reader, **params))
 
@@ -404,13 +404,13 @@ def test_resume_asks_nothing_twice(server: Said, ragpack, tmp_path) -> None:
     resumed = (tmp_path / "hits.jsonl").read_bytes()
     assert resumed == ragpack(*words).stdout
     about = json.loads((tmp_path / "hits.jsonl.run.json").read_text())["params"]["reader"]
-    assert about["engine"] == {"base_url": None, "concurrency": 8, "timeout": 120.0, "retries": 0}
+    assert about["engine"] == {"base_urls": None, "concurrency": 8, "timeout": 120.0, "retries": 0}
 
 
 def test_the_key_is_of_model_prompt_and_tokenizer(server: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     server.script = said_in_turn(*CHAIN)
     keys = {retrieved(server, **params)["retrieve"]["key"] for params in ({}, {"tokenizer": "regex"}, {"k": 8})}
-    other = ReaderParams("openai", "n", None, {"base_url": server.url})
+    other = ReaderParams("openai", "n", None, {"base_urls": (server.url,)})
     (row,) = rows(open_retrieve(RetrieveParams(k=9, retriever="ircot:k=1", reader=other)), [question()])
     keys.add(row["retrieve"]["key"])
     monkeypatch.setattr(interleave, "THOUGHT", THOUGHT._replace(user=THOUGHT.user + " "))
@@ -536,7 +536,7 @@ def test_wrong_options(ragpack, options, said) -> None:
 
 
 def test_a_server_that_is_not_there_ends_the_run() -> None:
-    reader = ReaderParams("openai", "m", None, {"base_url": "http://127.0.0.1:9/v1", "retries": 0})
+    reader = ReaderParams("openai", "m", None, {"base_urls": ("http://127.0.0.1:9/v1",), "retries": 0})
     with pytest.raises(BackendError, match="no connection"):
         mapped(open_retrieve(RetrieveParams(retriever="ircot", reader=reader)), [question()])
 

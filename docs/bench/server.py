@@ -1,0 +1,174 @@
+"""Tokens per second from one vLLM server: ours, and a bare asyncio client at the same concurrency, same prompts.
+
+    python docs/bench/server.py MODEL [--packs FILE] [--prompts 64] [--concurrency 8] [--runs 3] [--bare httpx|openai]
+
+Starts vLLM's OpenAI server on loopback, on the CPU where there is no GPU, and ends it. Both send the same bodies:
+prompts of `generate` over FILE (`ragpack pack`) or else over the fixture. Runs alternate; the ratio is a median.
+Answers must be as many tokens on both sides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ragpack.readers.asking import Abilities, body_of
+from ragpack.readers.base import Completion, Decoding, Request
+from ragpack.readers.engine import ON_CPU, PATIENT, QUIET
+from ragpack.readers.openai import open_reader
+from ragpack.readers.prompt import ANSWER
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "bench"
+STARTING = 600
+Chats = list[list[dict[str, str]]]
+
+
+@contextlib.contextmanager
+def served(model: str, concurrency: int) -> Iterator[str]:
+    """A server of this model, as long as it is asked; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", model, "--served-model-name", NAME,
+        "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager", "--max-model-len", "2048",
+        "--max-logprobs", "128", "--max-num-seqs", str(max(concurrency, 8)),
+    ]  # fmt: skip
+    environment = {**PATIENT, **ON_CPU, **QUIET, **os.environ}
+    with tempfile.TemporaryFile() as log:
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        try:
+            give_up = time.monotonic() + STARTING
+            while not answers(port):
+                if server.poll() is not None or time.monotonic() > give_up:
+                    log.seek(0)
+                    raise SystemExit(f"server: vLLM did not start\n{log.read().decode(errors='replace')[-2000:]}")
+                time.sleep(0.5)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.wait(30)
+            with contextlib.suppress(ProcessLookupError):  # its engine is a process of its own, and may outlive it
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
+def contexts(path: str | None, model: str) -> Chats:
+    """The chats of a file of packs."""
+    if path is None:
+        with tempfile.TemporaryDirectory() as folder:
+            hits, packs = Path(folder) / "hits.jsonl", Path(folder) / "packs.jsonl"
+            ragpack = [sys.executable, "-m", "ragpack"]
+            asked = [*ragpack, "retrieve", "fixtures/questions.jsonl", "-k", "5", "-q", "-o", str(hits)]
+            subprocess.run(asked, check=True, cwd=ROOT)
+            asked = [*ragpack, "pack", str(hits), "--budget", "160", "-q", "--tokenizer", model, "-o", str(packs)]
+            subprocess.run(asked, check=True, cwd=ROOT)
+            return contexts(str(packs), model)
+    with open(path, "rb") as file:
+        rows = [orjson.loads(line) for line in file]
+    return [ANSWER.messages(row["question"], row["pack"]["context"]) for row in rows]
+
+
+def ours(url: str, chats: Chats, concurrency: int) -> tuple[int, float]:
+    """Tokens and seconds."""
+    reader = open_reader(NAME, base_urls=(url,), concurrency=concurrency)
+    started = time.perf_counter()
+    total = 0
+    for reply in reader.answer(Request(at, chat, decoding=Decoding()) for at, chat in enumerate(chats)):
+        assert isinstance(reply, Completion), reply
+        total += reply.completion_tokens
+    seconds = time.perf_counter() - started
+    reader.close()
+    return total, seconds
+
+
+def bare(url: str, chats: Chats, concurrency: int, library: str) -> tuple[int, float]:
+    """The same from one event loop with a semaphore."""
+
+    def body(chat: list[dict[str, str]]) -> dict[str, Any]:
+        return body_of(NAME, Request(0, chat), Abilities(vllm=True))
+
+    async def by_httpx() -> int:
+        import httpx
+
+        room = asyncio.Semaphore(concurrency)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        async with httpx.AsyncClient(timeout=600, limits=limits) as client:
+
+            async def one(chat: list[dict[str, str]]) -> int:
+                async with room:
+                    response = await client.post(f"{url}/chat/completions", json=body(chat))
+                return int(response.json()["usage"]["completion_tokens"])
+
+            return sum(await asyncio.gather(*map(one, chats)))
+
+    async def by_openai() -> int:
+        import openai
+
+        room = asyncio.Semaphore(concurrency)
+        async with openai.AsyncOpenAI(api_key="none", base_url=url, timeout=600) as client:
+
+            async def one(chat: list[dict[str, str]]) -> int:
+                async with room:
+                    answer: Any = await client.post("/chat/completions", cast_to=object, body=body(chat))
+                return int(answer["usage"]["completion_tokens"])
+
+            return sum(await asyncio.gather(*map(one, chats)))
+
+    started = time.perf_counter()
+    total = asyncio.run(by_httpx() if library == "httpx" else by_openai())
+    return total, time.perf_counter() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("model", help="the reader's folder")
+    parser.add_argument("--packs", help="a file of packs")
+    parser.add_argument("--prompts", type=int, default=64)
+    parser.add_argument("--concurrency", type=int, default=8)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--bare", choices=("httpx", "openai"), default="httpx", help="the bare client's library")
+    options = parser.parse_args()
+    chats = contexts(options.packs, options.model)
+    chats = (chats * -(-options.prompts // len(chats)))[: options.prompts]
+    rates: list[tuple[float, float]] = []
+    with served(options.model, options.concurrency) as url:
+        bare(url, chats, options.concurrency, options.bare)  # fills the prefix cache, for both sides
+        for _ in range(options.runs):
+            mine, took = ours(url, chats, options.concurrency)
+            theirs, took_bare = bare(url, chats, options.concurrency, options.bare)
+            assert abs(mine - theirs) <= 0.02 * theirs, (mine, theirs)  # a near-tie may fall otherwise in another batch
+            rates.append((mine / took, theirs / took_bare))
+            print(f"ours {rates[-1][0]:.1f} t/s, bare {rates[-1][1]:.1f} t/s", file=sys.stderr, flush=True)
+    left, right, ratio = (statistics.median(column) for column in zip(*[(a, b, a / b) for a, b in rates], strict=True))
+    name = f"server / a bare asyncio client ({options.bare}), {options.concurrency} at once"
+    print(f"{name:<58} {left:>9.3f} {right:>9.3f} t/s  ratio {ratio:>6.2f}   goal >= 0.9")
+
+
+if __name__ == "__main__":
+    main()

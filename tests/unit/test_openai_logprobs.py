@@ -1,0 +1,431 @@
+"""Log-probabilities, choices, continuations and cuts, against a small server that gives them in many shapes."""
+
+import math
+import re
+from collections.abc import Iterator
+
+import pytest
+from served import Stub, chat, completion, listed
+
+from ragpack.errors import BackendError
+from ragpack.readers import continuing, replies, shortening
+from ragpack.readers.base import Completion, Decoding, Likely, Refusal, Request, Step
+from ragpack.readers.openai import open_reader
+
+pytest.importorskip("openai", reason="the extra 'openai' is not installed")
+
+VLLM = [{"id": "m", "owned_by": "vllm", "max_model_len": 64}]
+OTHER = [{"id": "m", "owned_by": "someone"}]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with Stub() as stub:
+        stub.models = OTHER
+        yield stub
+
+
+def run(server: Stub, *requests: Request, more: tuple[str, ...] = (), notes: list[str] | None = None):
+    reader = open_reader("m", base_urls=(server.url, *more), retries=0)
+    try:
+        return {reply.id: reply for reply in reader.answer(iter(requests))}
+    finally:
+        reader.close()
+        if notes is not None:
+            notes += reader.notes
+
+
+def asks(how: Decoding, *texts: str) -> list[Request]:
+    """Plain texts, for /v1/completions."""
+    return [Request(number, text=text, decoding=how) for number, text in enumerate(texts)]
+
+
+def chats(how: Decoding, *texts: str) -> list[Request]:
+    return [Request(number, [{"role": "user", "content": text}], decoding=how) for number, text in enumerate(texts)]
+
+
+def uniform(k: int, name: str = "t{}") -> dict[str, float]:
+    return {name.format(at): -math.log(k) for at in range(k)}
+
+
+def most(body: dict, limit: int, message: str) -> object:
+    """A server with a limit: its no, or a uniform step of as many as were asked for."""
+    asked = body.get("top_logprobs", body["logprobs"])
+    if asked > limit:
+        return 400, {"error": {"message": message, "param": "logprobs"}}
+    top = uniform(asked)
+    if "messages" in body:
+        return chat("x", steps=[listed("t0", -1.0, top)])
+    return completion("x", [("t0", -1.0, top)])
+
+
+UNCERTAIN = Decoding(uncertainty=4)
+
+
+def test_uniform_is_1_and_one_hot_is_0(server: Stub) -> None:
+    hot = {"a": 0.0, "b": -800.0, "c": -801.0, "d": -802.0}
+    half = {"a": math.log(0.5), "b": math.log(0.5), "c": -900.0, "d": -901.0}
+    server.script = lambda path, body, tries: completion(
+        "x", [("t0", -1.0, uniform(4)), ("a", 0.0, hot), ("a", -0.7, half)]
+    )
+    reply = run(server, *asks(UNCERTAIN, "q"))[0]
+    assert reply.samples[0].uncertainty == pytest.approx((1.0, 0.0, 0.5))
+    assert (reply.k, reply.samples[0].steps, reply.samples[0].logprob) == (4, None, None)
+
+
+def test_the_given_token_beside_the_k_most_likely_is_left_out(server: Stub) -> None:
+    top = {"rare": -30.0, **{name: math.log(0.25) for name in "abcd"}}
+    server.script = lambda path, body, tries: completion("x", [("rare", -30.0, top)])
+    reply = run(server, *asks(Decoding(uncertainty=4, logprobs=2, temperature=1.0, seed=1), "q"))[0]
+    assert reply.samples[0].uncertainty == pytest.approx((1.0,))
+    assert reply.samples[0].steps == (
+        Step(Likely("rare", None, -30.0), (Likely("a", None, math.log(0.25)), Likely("b", None, math.log(0.25)))),
+    )
+
+
+def test_vllms_chat_is_asked_for_one_more_where_tokens_are_drawn(server: Stub) -> None:
+    """It puts the drawn token among the K, and cuts the K-th off."""
+    server.models = VLLM
+
+    def script(path: str, body: dict, tries: int) -> object:
+        top = [("token_id:9", -30.0), *((f"token_id:{at}", math.log(0.25)) for at in range(4))]
+        return chat("x", steps=[listed("token_id:9", -30.0, top[: body["top_logprobs"]])])
+
+    server.script = script
+    drawn = run(server, *chats(Decoding(uncertainty=4, temperature=1.0, seed=1), "q"))[0]
+    assert drawn.samples[0].uncertainty == pytest.approx((1.0,))
+    assert server.bodies[-1]["top_logprobs"] == 5
+    run(server, *chats(UNCERTAIN, "q"))
+    assert server.bodies[-1]["top_logprobs"] == 4
+
+
+@pytest.mark.parametrize("ask", [asks, chats])
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        (50, "Requested sample logprobs of 128, which is greater than max allowed: 50 (parameter=logprobs, value=128)"),
+        (20, "Invalid value for 'top_logprobs': must be less than or equal to 20."),
+        (20, "Invalid 'top_logprobs': integer above maximum value. Expected a value <= 20, but got 128 instead."),
+        (20, "too many top_logprobs"),
+        (5, "logprobs: that is too large"),
+        (11, "logprobs must be between 0 and 11"),
+    ],
+)
+def test_k_falls_to_the_servers_limit_once_and_for_all(server: Stub, ask, limit: int, message: str) -> None:
+    server.script = lambda path, body, tries: most(body, limit, message)
+    notes: list[str] = []
+    found = run(server, *ask(Decoding(uncertainty=128), *map(str, range(20))), notes=notes)
+    assert {reply.k for reply in found.values()} == {limit}
+    assert [reply.samples[0].uncertainty for reply in found.values()] == [(pytest.approx(1.0),)] * 20
+    assert notes == [f"the server gives {limit} log-probabilities a step: uncertainty is over K={limit}, not 128"]
+    refused = [body for body in server.bodies if body.get("top_logprobs", body["logprobs"]) > limit]
+    assert len(refused) <= 2  # by the first request alone
+
+
+def test_k_falls_to_what_comes_without_a_word(server: Stub) -> None:
+    server.script = lambda path, body, tries: completion("xy", [("t0", -1.0, uniform(7)), ("t0", -1.0, uniform(7))])
+    notes: list[str] = []
+    found = run(server, *asks(Decoding(uncertainty=20), "a", "b"), notes=notes)
+    assert [reply.k for reply in found.values()] == [7, 7]
+    assert "K=7, not 20" in notes[0]
+    assert server.bodies[1]["logprobs"] == 7
+
+
+def test_replicas_agree_on_one_k(server: Stub) -> None:
+    message = "logprobs: max allowed: {}"
+    server.script = lambda path, body, tries: most(body, 128, "")
+    with Stub() as other:
+        other.models = OTHER
+        other.script = lambda path, body, tries: most(body, 9, message.format(9))
+        found = run(server, *asks(Decoding(uncertainty=64), *map(str, range(20))), more=(other.url,))
+    assert {reply.k for reply in found.values()} == {9}
+    assert len(server.bodies) > 3 < len(other.bodies)
+
+
+def test_steps_with_fewer_than_others_are_refused(server: Stub) -> None:
+    """Texts collided: two tokens of one text are one key."""
+    server.script = lambda path, body, tries: completion("xy", [("t0", -1.0, uniform(4)), ("t0", -1.0, uniform(3))])
+    assert run(server, *asks(UNCERTAIN, "q"))[0] == Refusal(0, "steps have from 3 to 4 log-probabilities, not 4")
+
+    def later(path: str, body: dict, tries: int) -> object:
+        return completion("x", [("t0", -1.0, uniform(3 if body["prompt"] == "b" else 4))])
+
+    server.script = later
+    found = run(server, *asks(UNCERTAIN, "a", "b", "c"))
+    assert found[1] == Refusal(1, "step 1 has 3 finite log-probabilities, not K=4")
+    assert (found[0].k, found[2].k) == (4, 4)
+
+
+def test_tokens_of_one_text_are_kept_apart_by_id(server: Stub) -> None:
+    server.models = VLLM
+    texts = {1: " Paris", 2: " Paris", 3: " the", 4: " a"}
+
+    def script(path: str, body: dict, tries: int) -> object:
+        if path == "/detokenize":
+            return {"prompt": texts[body["tokens"][0]]}
+        assert body["return_tokens_as_token_ids"]
+        return completion("x", [("token_id:1", math.log(0.25), {f"token_id:{at}": math.log(0.25) for at in texts})])
+
+    server.script = script
+    sample = run(server, *asks(Decoding(uncertainty=4, logprobs=2), "q"))[0].samples[0]
+    assert sample.uncertainty == pytest.approx((1.0,))
+    first, second = (Likely(" Paris", at, math.log(0.25)) for at in (1, 2))
+    assert sample.steps == (Step(first, (first, second)),)
+
+
+def test_a_server_of_unknown_make_is_tried_with_ids(server: Stub) -> None:
+    server.models = None
+
+    def script(path: str, body: dict, tries: int) -> object:
+        if "return_tokens_as_token_ids" in body:
+            return 400, {"error": {"message": "Unrecognized request argument supplied: return_tokens_as_token_ids"}}
+        return most(body, 99, "")
+
+    server.script = script
+    assert {reply.k for reply in run(server, *asks(UNCERTAIN, "a", "b", "c")).values()} == {4}
+    assert sum("return_tokens_as_token_ids" in body for body in server.bodies) == 1
+
+
+@pytest.mark.parametrize("ask", [asks, chats])
+@pytest.mark.parametrize("how", [Decoding(logprobs=0), UNCERTAIN, Decoding(choices=(("Yes",),))])
+def test_a_server_without_logprobs_ends_the_run(server: Stub, ask, how: Decoding) -> None:
+    server.script = lambda path, body, tries: chat("x") if "messages" in body else completion("x")
+    with pytest.raises(BackendError, match="gives no log-probabilities although asked"):
+        run(server, *ask(how, "a", "b"))
+
+
+def test_a_server_that_will_not_give_any_ends_the_run(server: Stub) -> None:
+    server.script = lambda path, body, tries: (400, {"error": {"message": "logprobs are not supported"}})
+    with pytest.raises(BackendError, match="gives no log-probabilities: logprobs are not supported"):
+        run(server, *asks(UNCERTAIN, "a"))
+
+
+def test_uncertainty_over_one_token_is_no_uncertainty(server: Stub) -> None:
+    server.script = lambda path, body, tries: completion("x", [("t0", -1.0, uniform(1))])
+    with pytest.raises(BackendError, match="K=1 log-probabilities is not defined"):
+        run(server, *asks(UNCERTAIN, "a"))
+
+
+def test_a_limit_that_falls_within_the_run_ends_it(server: Stub) -> None:
+    server.script = lambda path, body, tries: most(body, 99 if body["prompt"] == "a" else 3, "logprobs: at most 3")
+    with pytest.raises(BackendError, match="gave 4 log-probabilities a step and now gives 3"):
+        run(server, *asks(UNCERTAIN, "a", "b"))
+
+
+def test_nan_is_refused_and_minus_infinity_is_null(server: Stub) -> None:
+    def script(path: str, body: dict, tries: int) -> object:
+        worst = {"nan": math.nan, "inf": -math.inf, "clamped": -9999.0, "fine": -5.0}[body["prompt"]]
+        return completion("xy", [("a", -0.5, {"a": -0.5, "b": -1.0}), ("a", -0.5, {"a": -0.5, "b": worst})])
+
+    server.script = script
+    texts = ("fine", "nan", "inf", "clamped")
+    found = run(server, *asks(Decoding(uncertainty=2), *texts))
+    assert isinstance(found[0], Completion)
+    assert found[1] == Refusal(1, "step 2 has a log-probability that is not a number")
+    assert found[2] == Refusal(2, "step 2 has 1 finite log-probabilities, not K=2")
+    assert found[3] == Refusal(3, "step 2 has 1 finite log-probabilities, not K=2")
+    found = run(server, *asks(Decoding(logprobs=2), *texts))
+    assert found[3].samples[0].steps[1].top == (Likely("a", None, -0.5), Likely("b", None, None))
+    assert found[3].samples[0].logprob == -1.0
+
+
+def test_choices_by_text_are_sums_and_null_where_nothing_is_named(server: Stub) -> None:
+    top = {"Yes": math.log(0.5), " Yes": math.log(0.25), "No": math.log(0.125), "nope": -3.0}
+    server.script = lambda path, body, tries: chat("Yes", steps=[listed("Yes", -0.7, top)])
+    how = Decoding(max_tokens=1, choices=(("Yes", " Yes"), ("No",), ("Maybe",)))
+    found = run(server, *chats(how, "a", "b"))
+    assert found[1].samples[0].choices == (pytest.approx(math.log(0.75)), pytest.approx(math.log(0.125)), None)
+    assert server.bodies[0]["top_logprobs"] == 20
+    assert "return_tokens_as_token_ids" not in server.bodies[0]
+
+
+WORDS = {"Yes": [7], "No": [8], "Perhaps": [9, 10]}
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_choices_of_vllm_are_asked_for_by_id_where_it_can(server: Stub, new: bool) -> None:
+    server.models = VLLM
+
+    def script(path: str, body: dict, tries: int) -> object:
+        if path == "/tokenize":
+            assert body["add_special_tokens"] is False
+            return {"tokens": WORDS[body["prompt"]]}
+        if new and "logprob_token_ids" in body:
+            return completion("x", [("token_id:3", -0.1, {"token_id:3": -0.1, "token_id:7": -2.0, "token_id:8": -4.0})])
+        names = ("token_id:3", "token_id:8") if "return_tokens_as_token_ids" in body else ("x", "No")
+        return completion("x", [(names[0], -0.1, {names[0]: -0.1, names[1]: -4.0})])
+
+    server.script = script
+    how = Decoding(max_tokens=1, choices=(("Yes",), ("No", "Perhaps"), ("Perhaps",)))
+    found = run(server, *asks(how, "a", "b"))
+    expected = (-2.0 if new else None, pytest.approx(-4.0), None)
+    assert [reply.samples[0].choices for reply in found.values()] == [expected] * 2
+    asked = [body for path, body in zip(server.paths, server.bodies, strict=True) if path == "/v1/completions"]
+    assert asked[0]["logprob_token_ids"] == [7, 8]
+    assert len(asked) == (2 if new else 3)
+
+
+# continuations
+
+PROMPT, BEHIND = "Passage: é.\nQ:", " who"
+
+
+def test_a_continuation_by_vllms_prompt_logprobs(server: Stub) -> None:
+    server.models = VLLM
+    pieces = ["Pass", "age", ": ", "", "é", ".\n", "Q", ": w", "ho"]
+    told = [None, *({str(at): {"logprob": -float(at), "decoded_token": text}} for at, text in enumerate(pieces, 1))]
+    server.script = lambda path, body, tries: completion("x", prompt_logprobs=told)
+    (reply,) = run(server, Request(0, text=PROMPT, continuation=BEHIND)).values()
+    assert reply.continuation == (-8.0, -9.0)  # the token across the border ends behind it
+    assert reply.samples == ()
+    body = server.bodies[0]
+    assert (body["prompt"], body["prompt_logprobs"], body["max_tokens"]) == (PROMPT + BEHIND, 0, 1)
+
+
+def test_pieces_of_characters_are_put_together_by_the_server(server: Stub) -> None:
+    server.models = VLLM
+    pieces = [(1, "Q:"), (2, " \ufffd"), (3, "\ufffd"), (4, "n")]
+    whole = {(4,): "n", (3, 4): "\ufffdn", (2, 3, 4): " én", (1, 2, 3, 4): "Q: én"}
+    told = [None, *({str(at): {"logprob": -float(at), "decoded_token": text}} for at, text in pieces)]
+
+    def script(path: str, body: dict, tries: int) -> object:
+        if path == "/detokenize":
+            return {"prompt": whole[tuple(body["tokens"])]}
+        return completion("x", prompt_logprobs=told)
+
+    server.script = script
+    (reply,) = run(server, Request(0, text="Q:", continuation=" én")).values()
+    assert reply.continuation == (-2.0, -3.0, -4.0)
+
+
+def test_a_continuation_by_echo(server: Stub) -> None:
+    def script(path: str, body: dict, tries: int) -> object:
+        assert (body["echo"], body["logprobs"]) == (True, 1)
+        steps = [(text, None if at == 0 else -float(at), {}) for at, text in enumerate(["Say", ":", " a", "b", "!"])]
+        return completion("Say: ab!", steps)
+
+    server.script = script
+    (reply,) = run(server, Request(0, text="Say:", continuation=" ab")).values()
+    assert reply.continuation == (-2.0, -3.0)
+    (reply,) = run(server, Request(0, text="S", continuation="ay: ab")).values()
+    assert reply == Refusal(0, "a token of the continuation has no log-probability")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [completion("x"), (400, {"error": {"message": "echo is not available"}}), completion("x", [("x", -1.0, {})])],
+)
+def test_a_server_that_tells_nothing_of_prompts_ends_the_run(server: Stub, said: object) -> None:
+    server.script = lambda path, body, tries: said
+    with pytest.raises(BackendError, match="--probe qlm needs"):
+        run(server, Request(0, text="Say:", continuation=" ab"))
+
+
+def test_where_a_continuation_begins() -> None:
+    assert continuing.behind(["a", " b", " c"], " c") == 2
+    assert continuing.behind(["a", " b", " c"], "b c") == 1
+    assert continuing.behind(["a", "", "", "é"], "é") == 1
+    assert continuing.behind(["a", "b"], "xb") is None
+    assert continuing.behind(["a", "b"], "cab") is None
+    told = {"text_offset": [0, 3, 5], "tokens": ["abc", "de", "fgh"], "token_logprobs": [None, -1.0, -2.0]}
+    assert continuing.from_echo(told, 4, 8) == [-1.0, -2.0]
+    assert continuing.from_echo(told, 5, 7) == [-2.0]
+    assert continuing.from_echo(told, 3, 5) == [-1.0]
+
+
+# length
+
+PASSAGE = "alpha beta gamma delta " * 40
+LONG = Request(0, text=f"P: {PASSAGE}\nQ: who?", cut=(3, 3 + len(PASSAGE)), decoding=Decoding(max_tokens=8))
+
+
+def tokens(text: str) -> int:
+    return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+SAYS = {
+    "openai": "This model's maximum context length is 64 tokens. However, you requested {all} tokens ({held} in the"
+    " messages, {most} in the completion). Please reduce the length of the messages.",
+    "llama.cpp": "request ({held} tokens) exceeds the available context size (64 tokens), try increasing it",
+    "at least": "This model's maximum context length is 64 tokens. However, your prompt contains at least 65 input"
+    " tokens",
+    "no numbers": "the prompt is too long",
+}
+
+
+def narrow(path: str, body: dict, words: str) -> object:
+    held, limit = tokens(body["prompt"]), body["max_tokens"]
+    if path == "/tokenize":
+        return {"count": held}
+    if held + limit > 64:
+        return 400, {"error": {"message": words.format(held=held, most=limit, all=held + limit)}}
+    return completion("x", prompt=held)
+
+
+@pytest.mark.parametrize("words", SAYS.values(), ids=SAYS)
+def test_a_passage_is_cut_at_a_word_until_the_prompt_fits(server: Stub, words: str) -> None:
+    server.script = lambda path, body, tries: narrow(path, body, words)
+    (reply,) = run(server, LONG).values()
+    assert isinstance(reply, Completion), reply
+    assert reply.cut
+    sent = server.bodies[-1]["prompt"]
+    assert re.fullmatch(r"P: ((alpha|beta|gamma|delta) ?)*(alpha|beta|gamma|delta)\nQ: who\?", sent)
+    assert len(server.bodies) <= 8
+    if words in (SAYS["openai"], SAYS["llama.cpp"]):
+        assert tokens(sent) >= 50  # of the 56 that there is room for
+
+
+def test_the_last_message_is_cut_and_the_others_are_left_alone(server: Stub) -> None:
+    server.script = lambda path, body, tries: (
+        chat("ok")
+        if (held := tokens(" ".join(m["content"] for m in body["messages"]))) <= 56
+        else (400, {"error": {"message": SAYS["llama.cpp"].format(held=held)}})
+    )
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": LONG.text}]
+    (reply,) = run(server, Request(0, messages, cut=LONG.cut, decoding=LONG.decoding)).values()
+    assert reply.cut
+    sent = server.bodies[-1]["messages"]
+    assert sent[0] == messages[0]
+    assert sent[1]["content"].startswith("P: alpha beta")
+    assert sent[1]["content"].endswith("\nQ: who?")
+
+
+def test_without_leave_to_cut_a_long_prompt_is_refused_with_the_numbers(server: Stub) -> None:
+    server.script = lambda path, body, tries: narrow(path, body, SAYS["openai"])
+    how = Decoding(max_tokens=8)
+    found = run(server, *asks(how, "w " * 60, "short"))
+    expected = "the prompt has 60 tokens and the answer may have 8: more than the 64 that the server allows"
+    assert found[0] == Refusal(0, expected)
+    assert isinstance(found[1], Completion)
+    whole = Request(0, text="w " * 60 + "passage", cut=(120, 127), decoding=how)
+    assert (
+        "more than the 64" in run(server, whole)[0].message
+    )  # nothing of the passage is left, and it is still too long
+
+
+def test_500_pages_are_not_sent_to_a_server_that_says_what_it_holds(server: Stub) -> None:
+    server.models = VLLM
+    server.script = lambda path, body, tries: narrow(path, body, SAYS["at least"])
+    passage = "alpha beta gamma delta " * 65_000
+    (reply,) = run(server, Request(0, text=f"P: {passage}Q?", cut=(3, 3 + len(passage)))).values()
+    assert reply.cut
+    assert max(len(body["prompt"]) for body in server.bodies) < 1000
+    assert tokens(server.bodies[-1]["prompt"]) <= 64 - 32
+
+
+def test_an_answer_that_vllm_would_cut_short_counts_as_too_long(server: Stub) -> None:
+    """Its prompt fits, the answer's tokens don't: vLLM gives fewer without a word."""
+    server.models = VLLM
+    server.script = lambda path, body, tries: completion("x", prompt=tokens(body["prompt"]))
+    found = run(server, *asks(Decoding(max_tokens=8), "w " * 56, "w " * 57))
+    assert isinstance(found[0], Completion)
+    assert "has 57 tokens and the answer may have 8" in found[1].message
+
+
+def test_what_a_no_is_about() -> None:
+    assert shortening.too_long("you must provide a model", 8) is None
+    told = shortening.too_long("max_tokens=3200 cannot be greater than max_model_len=2048.", 3200)
+    assert (told.allowed, told.held) == (2048, None)
+    assert replies.limit("top_logprobs: Input should be less than or equal to 20", 128) == 20
+    assert replies.limit("logprobs", 5) is None
