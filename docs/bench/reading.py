@@ -32,9 +32,9 @@ from ragpack.flow.mapper import Mapper  # noqa: E402 # the tree before an instal
 from ragpack.flow.streams import lines  # noqa: E402 # as above
 from ragpack.readers import READERS, vllm  # noqa: E402 # as above
 from ragpack.readers.base import Decoding, Reader, Request  # noqa: E402 # as above
-from ragpack.readers.probes import TEXT  # noqa: E402 # as above
-from ragpack.readers.prompt import ANSWER  # noqa: E402 # as above
-from ragpack.readers.told import sample_of  # noqa: E402 # as above
+from ragpack.readers.engine.told import sample_of  # noqa: E402 # as above
+from ragpack.readers.prompts.named import ANSWER  # noqa: E402 # as above
+from ragpack.readers.prompts.probes import TEXT  # noqa: E402 # as above
 from ragpack.stages.generate import GenerateParams, open_generate  # noqa: E402 # as above
 
 STREAMS = (16, 64, 160)

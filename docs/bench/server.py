@@ -27,11 +27,11 @@ from typing import Any
 
 import orjson
 
-from ragpack.readers.asking import Abilities, body_of
 from ragpack.readers.base import Completion, Decoding, Request
-from ragpack.readers.engine import ON_CPU, PATIENT, QUIET
+from ragpack.readers.engine.starting import ON_CPU, PATIENT, QUIET
 from ragpack.readers.openai import open_reader
-from ragpack.readers.prompt import ANSWER
+from ragpack.readers.prompts.named import ANSWER
+from ragpack.readers.server.asking import Abilities, body_of
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "bench"

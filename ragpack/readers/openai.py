@@ -20,11 +20,11 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from ragpack.errors import BackendError, Missing, UsageError
-from ragpack.readers import replies
-from ragpack.readers.asking import body_of, entries_of, path_of
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request, Sample
-from ragpack.readers.continuing import logprobs_behind, no_prompt_logprobs
-from ragpack.readers.replicas import (
+from ragpack.readers.server import replies
+from ragpack.readers.server.asking import body_of, entries_of, path_of
+from ragpack.readers.server.continuing import logprobs_behind, no_prompt_logprobs
+from ragpack.readers.server.replicas import (
     KEY,
     NO_KEY,
     Gone,
@@ -36,8 +36,8 @@ from ragpack.readers.replicas import (
     is_loopback,
     without_credentials,
 )
-from ragpack.readers.served import Served
-from ragpack.readers.shortening import Prompt, TooLong, too_long
+from ragpack.readers.server.served import Served
+from ragpack.readers.server.shortening import Prompt, TooLong, too_long
 
 ASKING = 1
 """Raised when what is sent changes so that answers may."""

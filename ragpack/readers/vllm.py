@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 from ragpack.errors import BackendError, DataError, Missing
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request, Sample
-from ragpack.readers.chat import TEMPLATE, Chat, first_line, plain
-from ragpack.readers.engine import LIMITS, SCHEDULING, defaults, fingerprint, resolve, start, version
-from ragpack.readers.fitting import continued, fitted, token_ends
-from ragpack.readers.told import continuation_of, sample_of
+from ragpack.readers.engine.fitting import continued, fitted, token_ends
+from ragpack.readers.engine.starting import LIMITS, SCHEDULING, defaults, fingerprint, resolve, start, version
+from ragpack.readers.engine.told import continuation_of, sample_of
+from ragpack.readers.prompts.chat import TEMPLATE, Chat, first_line, plain
 
 
 def open_reader(

@@ -12,7 +12,7 @@ from ragpack.metrics.answer import PROFILES
 from ragpack.metrics.matching import MATCHES
 from ragpack.packers import PACKERS
 from ragpack.readers import READERS
-from ragpack.readers.prompt import TEMPLATES
+from ragpack.readers.prompts.named import TEMPLATES
 from ragpack.records import RECORDS
 from ragpack.registry import Parameter, load
 from ragpack.rerankers import RERANKERS

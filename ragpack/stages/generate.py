@@ -9,9 +9,9 @@ from typing import Any
 
 from ragpack.errors import BackendError, UsageError
 from ragpack.readers import READERS
-from ragpack.readers.asked import once
 from ragpack.readers.base import Completion, Decoding, Reader, Request, Sample, Step
-from ragpack.readers.prompt import AnswerPrompt, open_prompt, plain_text
+from ragpack.readers.kept.once import once
+from ragpack.readers.prompts.named import AnswerPrompt, open_prompt, plain_text
 from ragpack.records import Answered, Packed, Raw
 from ragpack.registry import load
 from ragpack.stage import Outcome, Payload, Stage, Task

@@ -10,9 +10,9 @@ from typing import Any
 from ragpack.candidates.snippet import one_line
 from ragpack.errors import BackendError, DataError, RagpackError, UsageError
 from ragpack.readers import READERS
-from ragpack.readers.asked import once
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
-from ragpack.readers.prompt import THOUGHT, Thinking
+from ragpack.readers.kept.once import once
+from ragpack.readers.prompts.named import THOUGHT, Thinking
 from ragpack.records import Doc, Raw
 from ragpack.registry import load
 from ragpack.retrievers.base import Thought, Walked, Wanted

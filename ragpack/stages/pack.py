@@ -14,7 +14,7 @@ from ragpack.encoders import ENCODERS
 from ragpack.encoders.base import Encoder
 from ragpack.errors import UsageError
 from ragpack.packers.selection import Selection
-from ragpack.readers.prompt import open_prompt
+from ragpack.readers.prompts.named import open_prompt
 from ragpack.records import Hit, Hits, Packed, Raw, field_names
 from ragpack.registry import load
 from ragpack.stage import Payload, Stage, each

@@ -17,9 +17,9 @@ from ragpack.candidates.snippet import header_of, one_line
 from ragpack.errors import DataError, UsageError, did_you_mean
 from ragpack.metrics.uncertainty import information_gain, normalised_uncertainty
 from ragpack.readers import READERS
-from ragpack.readers.asked import once
 from ragpack.readers.base import Completion, Decoding, Reader, Request
-from ragpack.readers.probes import FORMS, KINDS, Form
+from ragpack.readers.kept.once import once
+from ragpack.readers.prompts.probes import FORMS, KINDS, Form
 from ragpack.records import Hit, Hits, Raw
 from ragpack.registry import load
 from ragpack.stage import Outcome, Payload, Stage, Task

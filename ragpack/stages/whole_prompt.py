@@ -8,8 +8,8 @@ from hashlib import blake2b
 from typing import Any
 
 from ragpack.errors import DataError, UsageError
-from ragpack.readers.chat import Chat, open_chat
-from ragpack.readers.prompt import AnswerPrompt, plain_text
+from ragpack.readers.prompts.chat import Chat, open_chat
+from ragpack.readers.prompts.named import AnswerPrompt, plain_text
 from ragpack.records import Raw
 from ragpack.tokens import Counter
 

@@ -23,7 +23,7 @@ from ragpack.exports import EXPORTS
 from ragpack.metrics.answer import PROFILES
 from ragpack.metrics.matching import MATCHES
 from ragpack.readers import READERS
-from ragpack.readers.prompt import TEMPLATES
+from ragpack.readers.prompts.named import TEMPLATES
 from ragpack.retrievers import RETRIEVERS
 from ragpack.stages import retrieve
 from ragpack.stages.policies import POLICIES, options_of

@@ -12,7 +12,7 @@ import pytest
 from mapped import mapped, rows
 
 from ragpack.errors import UsageError
-from ragpack.readers.prompt import TEMPLATES, plain_text
+from ragpack.readers.prompts.named import TEMPLATES, plain_text
 from ragpack.stages import generate as stage_module
 from ragpack.stages.generate import GenerateParams, open_generate
 from ragpack.tokens import open_counter

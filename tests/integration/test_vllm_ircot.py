@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command import ROOT
 
-from ragpack.readers.prompt import THOUGHT
+from ragpack.readers.prompts.named import THOUGHT
 from ragpack.records import Hits, view
 
 if importlib.util.find_spec("vllm") is None or importlib.util.find_spec("transformers") is None:

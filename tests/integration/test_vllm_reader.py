@@ -9,7 +9,7 @@ import pytest
 
 from ragpack.errors import BackendError
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
-from ragpack.readers.chat import _added_bos, _takes_system
+from ragpack.readers.prompts.chat import _added_bos, _takes_system
 from ragpack.readers.vllm import open_reader
 
 LOOKAHEAD = 4

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
-from ragpack.readers.engine import ON_CPU, PATIENT, QUIET
+from ragpack.readers.engine.starting import ON_CPU, PATIENT, QUIET
 from ragpack.readers.openai import open_reader
 
 if importlib.util.find_spec("vllm") is None or importlib.util.find_spec("transformers") is None:

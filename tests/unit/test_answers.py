@@ -5,7 +5,7 @@ import pytest
 from mapped import mapped, rows
 
 from ragpack.readers.base import Completion, Decoding, Likely, Sample, Step
-from ragpack.readers.prompt import TEMPLATES
+from ragpack.readers.prompts.named import TEMPLATES
 from ragpack.stages import generate
 from ragpack.stages.generate import GenerateParams, open_generate
 

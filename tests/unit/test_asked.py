@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragpack.errors import BackendError
-from ragpack.readers import asked
-from ragpack.readers.asked import key_of, once
 from ragpack.readers.base import Completion, Decoding, Refusal, Request, Sample
+from ragpack.readers.kept import once as kept_once
+from ragpack.readers.kept.once import key_of, once
 
 SAMPLED = Decoding(temperature=0.7)
 
@@ -97,8 +97,8 @@ def test_every_request_gets_one_right_reply(tmp_path_factory, prompts, width, he
     """Whatever the room, the order and the limits. With a store each prompt reaches the reader once, but for what it
     refused; without one at most once while it is remembered."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asked, "HELD", held)
-        patch.setattr(asked, "LAST", last)
+        patch.setattr(kept_once, "HELD", held)
+        patch.setattr(kept_once, "LAST", last)
         inner = Fake(width, seed)
         reader = once(inner, str(tmp_path_factory.mktemp("cache")) if stored else None)
         requests = [request(at, prompt) for at, prompt in enumerate(prompts)]
@@ -135,7 +135,7 @@ def test_who_leaves_early_ends_the_reader_behind(prompts, width, taken, seed) ->
        width=st.integers(1, 6), held=st.integers(1, 8), seed=st.integers(0, 99))  # fmt: skip
 def test_pulls_no_more_than_the_readers_room_and_what_is_held(prompts, known, width, held, seed) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asked, "HELD", held)
+        patch.setattr(kept_once, "HELD", held)
         reader = once(Fake(width, seed))
         list(reader.answer(request(at, prompt) for at, prompt in enumerate(sorted(known))))
         pulled = given = 0
@@ -210,7 +210,7 @@ def test_a_refusal_is_shared_but_not_kept(tmp_path) -> None:
 
 
 def test_the_last_replies_are_remembered_and_older_ones_are_not(monkeypatch) -> None:
-    monkeypatch.setattr(asked, "LAST", 2)
+    monkeypatch.setattr(kept_once, "LAST", 2)
     inner = Fake(width=1)
     reader = once(inner)
     list(reader.answer(request(at, prompt) for at, prompt in enumerate("ababcabab")))

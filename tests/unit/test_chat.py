@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from ragpack.errors import UsageError
-from ragpack.readers import chat
-from ragpack.readers.chat import Chat
+from ragpack.readers.prompts import chat
+from ragpack.readers.prompts.chat import Chat
 
 
 class Words:

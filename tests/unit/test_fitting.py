@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragpack.readers.fitting import continued, fitted, plain, token_ends
+from ragpack.readers.engine.fitting import continued, fitted, plain, token_ends
 
 
 def words(text):

@@ -7,7 +7,7 @@ from mapped import mapped, rows
 
 from ragpack.errors import BackendError, DataError, UsageError
 from ragpack.readers.base import Completion, Refusal, Sample
-from ragpack.readers.prompt import TEMPLATES, open_prompt
+from ragpack.readers.prompts.named import TEMPLATES, open_prompt
 from ragpack.stage import Task
 from ragpack.stages import generate, session
 from ragpack.stages.generate import Asked, GenerateParams, open_generate

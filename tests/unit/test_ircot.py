@@ -13,7 +13,7 @@ from trained import counter
 
 from ragpack.errors import BackendError, UsageError
 from ragpack.readers.base import Completion, Decoding, Sample
-from ragpack.readers.prompt import THOUGHT
+from ragpack.readers.prompts.named import THOUGHT
 from ragpack.records import Doc, Hits, view
 from ragpack.retrievers.base import Found, Thought
 from ragpack.retrievers.ircot import Ircot

@@ -8,9 +8,9 @@ import pytest
 from served import Stub, chat, completion, listed
 
 from ragpack.errors import BackendError
-from ragpack.readers import continuing, replies, shortening
 from ragpack.readers.base import Completion, Decoding, Likely, Refusal, Request, Step
 from ragpack.readers.openai import open_reader
+from ragpack.readers.server import continuing, replies, shortening
 
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
 

@@ -9,9 +9,9 @@ import pytest
 from served import Stub, chat, closed_port, listed
 
 from ragpack.errors import BackendError, UsageError
-from ragpack.readers import replicas
 from ragpack.readers.base import Completion, Decoding, Likely, Refusal, Request, Sample, Step
 from ragpack.readers.openai import open_reader
+from ragpack.readers.server import replicas
 
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
 

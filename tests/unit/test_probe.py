@@ -10,7 +10,7 @@ from mapped import failure, mapped, rows
 from ragpack.errors import DataError, UsageError
 from ragpack.readers import READERS
 from ragpack.readers.base import Completion, Refusal, Sample
-from ragpack.readers.probes import CHAT, TEXT
+from ragpack.readers.prompts.probes import CHAT, TEXT
 from ragpack.stages import probe
 from ragpack.stages.probe import ProbeParams, open_probe, together
 

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from ragpack.errors import DataError, UsageError
-from ragpack.readers.prompt import EXAMPLES, TEMPLATES, open_prompt, plain_text
-from ragpack.readers.prompt_file import PromptFile
+from ragpack.readers.prompts.file import PromptFile
+from ragpack.readers.prompts.named import EXAMPLES, TEMPLATES, open_prompt, plain_text
 
 SNIPPETS = [
     {"id": "d1", "title": "Ostra Bridge", "rank": 1, "tokens": 9},
@@ -158,7 +158,7 @@ def test_names_and_files(tmp_path):
 def test_other_hash_seeds_give_the_same_prompt():
     """Sets have an order of their own in each process: a template has no way to print one."""
     line = (
-        "from ragpack.readers.prompt_file import PromptFile as P;"
+        "from ragpack.readers.prompts.file import PromptFile as P;"
         "prompt = P('m.jinja', '{{ question.split() | unique | join(\" \") }} {{ {1: context} }}');"
         "print(prompt.messages('b a b c', 'x'))"
     )

@@ -18,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragpack.errors import BackendError, UsageError
-from ragpack.readers import base, store
+from ragpack.readers import base
 from ragpack.readers.base import Completion, Likely, Sample, Step
-from ragpack.readers.store import FILE, FORMAT, Store, packed, unpacked
+from ragpack.readers.kept import store
+from ragpack.readers.kept.store import FILE, FORMAT, Store, packed, unpacked
 
 KEY = bytes(range(16))
 floats = st.floats(allow_nan=False, allow_infinity=False)
@@ -102,7 +103,7 @@ def test_put_and_get(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from ragpack.readers.store import Store
+from ragpack.readers.kept.store import Store
 store = Store(sys.argv[1])
 who = int(sys.argv[2])
 for at in range(300):
@@ -201,7 +202,7 @@ def test_a_name_that_is_no_folder(tmp_path: Path) -> None:
 OPEN = """
 import os, sys
 from ragpack.errors import RagpackError
-from ragpack.readers.store import Store
+from ragpack.readers.kept.store import Store
 if os.geteuid() == 0:
     os.setuid(65534)
 try:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from trained import NAMES, counter, encoding, tokenizer
 
 from ragpack.errors import UsageError
-from ragpack.readers.prompt import ANSWER
+from ragpack.readers.prompts.named import ANSWER
 from ragpack.tokens import Cut, cut, open_counter
 from ragpack.tokens.model import ModelCounter
 from ragpack.tokens.regex import RegexCounter

@@ -7,7 +7,7 @@ import pytest
 
 from ragpack.errors import BackendError, DataError
 from ragpack.readers.base import Decoding, Likely
-from ragpack.readers.told import continuation_of, sample_of, top_values
+from ragpack.readers.engine.told import continuation_of, sample_of, top_values
 
 
 class One(SimpleNamespace):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mapped import mapped, rows
 
 from ragpack.errors import UsageError
-from ragpack.readers.prompt import TEMPLATES, plain_text
+from ragpack.readers.prompts.named import TEMPLATES, plain_text
 from ragpack.stages.pack import PackParams, open_pack
 from ragpack.stages.policies import POLICIES
 from ragpack.stages.whole_prompt import WholePrompt

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ragpack.readers.base import Request
-from ragpack.readers.replicas import Refused
+from ragpack.readers.server.replicas import Refused
 
 CHARACTERS = 8
 """Characters that a token of running text surely has at most: what is beyond so many a position isn't sent at all."""

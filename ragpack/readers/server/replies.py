@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ragpack.errors import DataError
 from ragpack.metrics.uncertainty import step_uncertainty
 from ragpack.readers.base import Completion, Likely, Step
-from ragpack.readers.replicas import Json, Refused
+from ragpack.readers.server.replicas import Json, Refused
 
 NEVER = -9999.0
 """How servers write minus infinity, which JSON has not."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from ragpack.flow.keys import digest
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
-from ragpack.readers.store import Store, packed, unpacked
+from ragpack.readers.kept.store import Store, packed, unpacked
 from ragpack.stage import Tally
 
 LAST = 1024

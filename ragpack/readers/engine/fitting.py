@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ragpack.readers.chat import one_bos, plain
+from ragpack.readers.prompts.chat import one_bos, plain
 
 Ids = list[int]
 

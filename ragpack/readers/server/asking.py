@@ -9,9 +9,9 @@ from typing import Any
 
 from ragpack.errors import BackendError
 from ragpack.readers.base import Decoding, Request
-from ragpack.readers.chat import TEMPLATE, merge_system
-from ragpack.readers.replicas import Json, Rejected
-from ragpack.readers.replies import Said, about_logprobs, entries, limit, token_id
+from ragpack.readers.prompts.chat import TEMPLATE, merge_system
+from ragpack.readers.server.replicas import Json, Rejected
+from ragpack.readers.server.replies import Said, about_logprobs, entries, limit, token_id
 
 CHAT = "/chat/completions"
 COMPLETIONS = "/completions"

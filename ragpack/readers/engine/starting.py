@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ragpack.errors import BackendError
-from ragpack.readers.chat import first_line
+from ragpack.readers.prompts.chat import first_line
 
 QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1"}
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragpack.errors import BackendError
-from ragpack.readers.replicas import Json, Refused
-from ragpack.readers.replies import number_of
-from ragpack.readers.served import Served
+from ragpack.readers.server.replicas import Json, Refused
+from ragpack.readers.server.replies import number_of
+from ragpack.readers.server.served import Served
 
 
 def logprobs_behind(prompt: str, continuation: str, answer: Json, served: Served, where: str) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ragpack.errors import UsageError, did_you_mean
-from ragpack.readers.prompt_file import SUFFIXES, open_prompt_file
+from ragpack.readers.prompts.file import SUFFIXES, open_prompt_file
 
 Message = dict[str, str]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ragpack.errors import BackendError, did_you_mean
-from ragpack.readers.asking import Abilities
-from ragpack.readers.replicas import Json, Replica, Replicas
-from ragpack.readers.replies import ID
+from ragpack.readers.server.asking import Abilities
+from ragpack.readers.server.replicas import Json, Replica, Replicas
+from ragpack.readers.server.replies import ID
 
 SHOWN_IDS = 20
 PROMPT = {"messages", "prompt", "chat_template_kwargs"}

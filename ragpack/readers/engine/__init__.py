@@ -1,0 +1,1 @@
+"""vLLM in this process: starting it, prompts that fit, what it tells."""

@@ -1,0 +1,1 @@
+"""Replies that were given before: in this run, and in a folder for all runs."""

@@ -1,0 +1,1 @@
+"""Prompts: ours, the user's, those that probe; and how a chat becomes token ids."""
