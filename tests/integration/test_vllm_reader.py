@@ -1,6 +1,7 @@
 """The in-process back end with SmolLM2 in vLLM, on whatever this machine has."""
 
 import importlib.util
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -200,3 +201,25 @@ def test_a_folder_without_a_model_is_one_sentence(tmp_path: Path) -> None:
     opened = open_reader(str(tmp_path))
     with pytest.raises(BackendError, match="vLLM can't serve"):
         list(opened.answer(iter([Request(0, chat("Who?"))])))
+
+
+def test_a_base_model_is_read_without_a_template_and_refused_with_one(tmp_path: Path) -> None:
+    folder = tmp_path / "base"
+    folder.mkdir()
+    for file in MODEL.iterdir():
+        if file.name == "tokenizer_config.json":
+            config = json.loads(file.read_text())
+            config.pop("chat_template", None)
+            (folder / file.name).write_text(json.dumps(config))
+        elif file.name != "chat_template.jinja" and file.is_file():
+            (folder / file.name).symlink_to(file)
+    opened = open_reader(str(folder), max_model_len=LENGTH)
+    try:
+        with pytest.raises(BackendError, match="'base' has no chat template") as told:
+            list(opened.answer(iter([ask(0, "Who wrote Hamlet?")])))
+        assert "--no-chat-template" in told.value.hint
+        (reply,) = opened.answer(iter([Request(0, text="The capital of France is", decoding=HOW)]))
+        assert "Paris" in reply.text
+        assert reply.prompt == "The capital of France is"
+    finally:
+        opened.close()
