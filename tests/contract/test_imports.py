@@ -68,6 +68,7 @@ FAMILIES = {
             "shortening",
             "store",
             "told",
+            "turns",
         },
     ),
     "rerankers": (RERANKERS, {"base"}),
