@@ -15,7 +15,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -38,6 +37,7 @@ from ragpack.readers.server.replicas import (
 )
 from ragpack.readers.server.served import Served
 from ragpack.readers.server.shortening import Prompt, TooLong, too_long
+from ragpack.readers.turns import Turns
 
 ASKING = 1
 """Raised when what is sent changes so that answers may."""
@@ -100,16 +100,20 @@ class _Server:
         outbox: SimpleQueue[Reply | BackendError] = SimpleQueue()
         halt = threading.Event()
         room = 2 * self._concurrency * len(self._servers.live)
+        turns = Turns(requests, self._names_tokens)
+        waited: Iterator[Request] = iter(())
         workers = 0
         taken = 0
-        more = True
         try:
-            while more or taken:
-                if more and taken < room:
-                    request = next(requests, None)
-                    more = request is not None
+            while turns.left or taken:
+                pulled = False
+                if taken < room:
+                    request = next(waited, None) or turns.next(4 * room)
+                    if request is None and not taken and turns.held:
+                        waited = turns.turn()
+                        continue
+                    pulled = request is not None
                     if request is not None:
-                        self._served.check()
                         taken += 1
                         if self._is_first(request):
                             outbox.put(self._replied(request, halt, self._first))
@@ -118,7 +122,7 @@ class _Server:
                             if workers < min(taken, room // 2):
                                 workers += 1
                                 _start(lambda: _work(inbox, outbox, halt, self._reply))
-                for reply in _arrived(outbox, wait=taken > 0 and not (more and taken < room)):
+                for reply in _arrived(outbox, wait=taken > 0 and not (pulled and taken < room)):
                     taken -= 1
                     if isinstance(reply, BackendError):
                         raise reply
@@ -127,6 +131,10 @@ class _Server:
             halt.set()
             for _ in range(workers):
                 inbox.put(None)
+
+    def _names_tokens(self, request: Request) -> bool:
+        self._served.check()  # at the first request, before it has its turn
+        return self._can.exact(request.decoding)
 
     def close(self) -> None:
         """Close the connections."""
@@ -152,15 +160,7 @@ class _Server:
     def _asked(self, request: Request, halt: threading.Event) -> Completion:
         if request.text is not None and request.continuation:
             return self._continued(request, halt)
-        return replies.joined([self._completion(part, *self._exchange(part, halt)) for part in self._parts(request)])
-
-    def _parts(self, request: Request) -> list[Request]:
-        """vLLM gives the log-probabilities of named tokens or of the most likely ones, not both: two requests then."""
-        how = request.decoding
-        if not (how.choices and entries_of(how) and self._can.exact_choices):
-            return [request]
-        choosing = Decoding(max_tokens=1, choices=how.choices)
-        return [replace(request, decoding=replace(how, choices=())), replace(request, decoding=choosing)]
+        return self._completion(request, *self._exchange(request, halt))
 
     def _exchange(self, request: Request, halt: threading.Event, only: Replica | None = None) -> tuple[Json, Prompt]:
         """The server's answer, and the prompt as it was sent in the end: without what the server can't do or hold."""
@@ -189,8 +189,8 @@ class _Server:
         return TooLong(allowed, held) if allowed is not None and held + most > allowed else None
 
     def _body(self, request: Request) -> tuple[str, Json]:
-        ids = sorted(set().union(*self._groups(request.decoding))) if self._can.exact_choices else []
-        return path_of(request), body_of(self.model, request, self._can, [one for one in ids if isinstance(one, int)])
+        ids = sorted(set().union(*self._groups(request.decoding))) if self._can.exact(request.decoding) else []
+        return path_of(request), body_of(self.model, request, self._can, ids)
 
     def _completion(self, request: Request, answer: Json, prompt: Prompt) -> Completion:
         decoding = request.decoding
@@ -234,20 +234,9 @@ class _Server:
 
     def _is_first(self, request: Request) -> bool:
         """Whether this request may find out what the server gives: such requests go alone."""
-        return not request.continuation and not all(map(self._known, self._parts(request)))
-
-    def _known(self, request: Request) -> bool:
-        return self._can.known(path_of(request), request.decoding)
+        return not request.continuation and not self._can.known(path_of(request), request.decoding)
 
     def _first(self, request: Request, halt: threading.Event) -> Completion:
-        return replies.joined(
-            [
-                self._completion(part, *self._exchange(part, halt)) if self._known(part) else self._alone(part, halt)
-                for part in self._parts(request)
-            ]
-        )
-
-    def _alone(self, request: Request, halt: threading.Event) -> Completion:
         """Ask every server, and answer by the first one's words under limits that hold for all."""
         path, decoding = path_of(request), request.decoding
         answered: tuple[Json, Prompt] | None = None
@@ -257,7 +246,7 @@ class _Server:
                 said = replies.choices_of(answer)
                 if any(one.steps is None and one.text for one in said):
                     raise self._no_logprobs()
-                if self._can.exact_choices and decoding.choices and not self._holds_choices(said, decoding):
+                if self._can.exact(decoding) and not self._holds_choices(said, decoding):
                     self._can.exact_choices = False  # an older vLLM, which passes over what it doesn't know
                     answer, prompt = self._exchange(request, halt, replica)
                     said = replies.choices_of(answer)
@@ -291,8 +280,8 @@ class _Server:
         )
 
     def _groups(self, decoding: Decoding) -> list[frozenset[Any]]:
-        """The groups as token ids where the server is asked for these, else as texts."""
-        if not self._can.exact_choices:
+        """The groups as token ids where the server names these, else as texts."""
+        if not self._can.vllm:
             return [frozenset(group) for group in decoding.choices]
         return [frozenset(one for one in map(self._served.id, group) if one is not None) for group in decoding.choices]
 

@@ -14,9 +14,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +24,7 @@ from ragpack.readers.engine.fitting import continued, fitted, token_ends
 from ragpack.readers.engine.starting import LIMITS, SCHEDULING, defaults, fingerprint, resolve, start, version
 from ragpack.readers.engine.told import continuation_of, sample_of
 from ragpack.readers.prompts.chat import TEMPLATE, Chat, first_line, plain
+from ragpack.readers.turns import Turns
 
 
 def open_reader(
@@ -68,49 +67,6 @@ class _Prompt(NamedTuple):
 class _UnderWay(NamedTuple):
     request: Request
     prompt: _Prompt
-
-
-@dataclass
-class _Turns:
-    """Requests that were pulled, and whose turn it is.
-
-    The engine must not have both in one batch: where some request names the tokens of which it wants to know the
-    log-probabilities, vLLM 0.32 gives these to every request of the batch, and fills up with minus infinity those that
-    asked for the most likely ones. So each kind has its turn, and the other waits, at most `room` of it.
-    """
-
-    requests: Iterator[Request]
-    more: bool = True
-    held: deque[Request] = field(default_factory=deque)
-    names_tokens: bool | None = None
-    """The kind whose turn it is."""
-
-    def next(self, room: int) -> Request | None:
-        """The next request of the kind whose turn it is; None where it has none, or the other has waited enough."""
-        while self.more and len(self.held) < room:
-            request = next(self.requests, None)
-            if request is None:
-                self.more = False
-                break
-            kind = bool(request.decoding.choices)
-            if self.names_tokens is None:
-                self.names_tokens = kind
-            if kind == self.names_tokens:
-                return request
-            self.held.append(request)
-        return None
-
-    def turn(self) -> Iterator[Request]:
-        """The other kind's turn: those that waited."""
-        if self.held:
-            self.names_tokens = bool(self.held[0].decoding.choices)
-        while self.held:
-            yield self.held.popleft()
-
-    @property
-    def left(self) -> bool:
-        """Is there any to come?"""
-        return self.more or bool(self.held)
 
 
 class _Vllm:
@@ -158,7 +114,7 @@ class _Vllm:
     def answer(self, requests: Iterator[Request]) -> Iterator[Completion | Refusal]:
         """Keep the engine full from `requests`; give each answer in the step that ends it."""
         under_way: dict[str, _UnderWay] = {}
-        turns = _Turns(requests)
+        turns = Turns(requests)
         waiting: Iterator[Request] = iter(())
         try:
             while turns.left or under_way:

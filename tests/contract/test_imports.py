@@ -49,7 +49,7 @@ FAMILIES = {
             "vectors",
         },
     ),
-    "readers": (READERS, {"base"}),
+    "readers": (READERS, {"base", "turns"}),
     "rerankers": (RERANKERS, {"base"}),
     "compressors": (COMPRESSORS, {"base", "budget", "model", "perplexity", "spacing"}),
     "encoders": (ENCODERS, {"base"}),

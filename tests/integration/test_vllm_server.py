@@ -190,12 +190,10 @@ def test_a_continuation_has_transformers_logprobs(reader: Reader, model, questio
 def test_choices_are_exact_however_unlikely(reader: Reader, model) -> None:
     groups = (("Yes", " Yes", "yes", " yes"), ("No", " No"), (" Zimbabwe",), ("no such single token",))
     prompt = "Question: Is the sun a star?\nAnswer:"
-    both = Decoding(max_tokens=3, choices=groups, uncertainty=8)
-    found = run(
-        reader,
-        Request(0, text=prompt, decoding=Decoding(max_tokens=1, choices=groups)),
-        Request(1, text=prompt, decoding=both),
-    )
+    choosing = Decoding(max_tokens=1, choices=groups)
+    rollout_of = Decoding(max_tokens=8, uncertainty=8)  # the engine must not have both kinds in one batch
+    kinds = [choosing, rollout_of, rollout_of, choosing] * 3
+    found = run(reader, *(Request(at, text=prompt, decoding=how) for at, how in enumerate(kinds)))
     tokenizer, _ = model
     _, logprobs = rollout(model, prompt, 1)
     encoded = [[tokenizer.encode(text) for text in group] for group in groups]
@@ -203,10 +201,13 @@ def test_choices_are_exact_however_unlikely(reader: Reader, model) -> None:
     expected = [float(logprobs[0, group].logsumexp(0)) if group else None for group in ids]
     assert expected[2] < -8  # far below the most likely ones
     assert expected[3] is None
-    for reply in found.values():
-        assert reply.samples[0].choices[:3] == pytest.approx(expected[:3], abs=1e-3)
-        assert reply.samples[0].choices[3] is None
-    assert len(found[1].samples[0].uncertainty) == found[1].samples[0].tokens
+    for reply, how in zip((found[at] for at in range(len(kinds))), kinds, strict=True):
+        sample = reply.samples[0]
+        if how is choosing:
+            assert sample.choices[:3] == pytest.approx(expected[:3], abs=1e-3)
+            assert sample.choices[3] is None
+        else:
+            assert len(sample.uncertainty) == sample.tokens
 
 
 def test_500_pages_are_cut_to_what_the_model_holds(reader: Reader) -> None:

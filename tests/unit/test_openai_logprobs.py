@@ -2,6 +2,8 @@
 
 import math
 import re
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -264,6 +266,49 @@ def test_choices_of_vllm_are_asked_for_by_id_where_it_can(server: Stub, new: boo
     asked = [body for path, body in zip(server.paths, server.bodies, strict=True) if path == "/v1/completions"]
     assert asked[0]["logprob_token_ids"] == [7, 8]
     assert len(asked) == (2 if new else 3)
+
+
+def test_named_tokens_are_never_in_flight_with_most_likely_ones(server: Stub) -> None:
+    """vLLM's engine would give the named ones to all requests of its batch."""
+    server.models = VLLM
+    now = {True: 0, False: 0}
+    lock = threading.Lock()
+
+    def script(path: str, body: dict, tries: int) -> object:
+        if path == "/tokenize":
+            return {"tokens": WORDS[body["prompt"]]}
+        kind = "logprob_token_ids" in body
+        with lock:
+            now[kind] += 1
+            assert not now[not kind]
+        time.sleep(0.01)
+        with lock:
+            now[kind] -= 1
+        ids = body["logprob_token_ids"] if kind else range(4)
+        return completion("x", [("token_id:7", -1.0, {f"token_id:{one}": -1.0 for one in [7, *ids]})])
+
+    server.script = script
+    choosing = Decoding(max_tokens=1, choices=(("Yes",), ("No",)))
+    kinds = [UNCERTAIN, choosing, UNCERTAIN, Decoding(logprobs=0), choosing, choosing] * 12
+    found = run(server, *(Request(at, text=f"q{at}", decoding=how) for at, how in enumerate(kinds)))
+    assert len(found) == len(kinds)
+    assert not [reply for reply in found.values() if isinstance(reply, Refusal)]
+
+
+def test_choices_beside_uncertainty_are_looked_for_among_the_most_likely(server: Stub) -> None:
+    server.models = VLLM
+
+    def script(path: str, body: dict, tries: int) -> object:
+        if path == "/tokenize":
+            return {"tokens": WORDS[body["prompt"]]}
+        assert "logprob_token_ids" not in body
+        return completion("x", [("token_id:7", -1.0, {f"token_id:{at}": -float(at) for at in range(7, 27)})])
+
+    server.script = script
+    how = Decoding(uncertainty=4, choices=(("Yes",), ("No", "Perhaps"), ("Perhaps",)))
+    sample = run(server, *asks(how, "a"))[0].samples[0]
+    assert sample.choices == (-7.0, -8.0, None)
+    assert len(sample.uncertainty) == 1
 
 
 # continuations

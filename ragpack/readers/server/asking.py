@@ -52,10 +52,14 @@ class Abilities:
     chosen: set[str] = field(default_factory=set)
     """Endpoints that have told choices."""
 
+    def exact(self, decoding: Decoding) -> bool:
+        """Whether choices are asked for by id: not together with most likely tokens, which vLLM doesn't give then."""
+        return bool(self.exact_choices and decoding.choices and not entries_of(decoding))
+
     def wanted(self, decoding: Decoding) -> int | None:
         """As `entries_of`, with those among which choices are looked for."""
         number = entries_of(decoding)
-        if number is None or not decoding.choices or self.exact_choices:
+        if number is None or not decoding.choices or self.exact(decoding):
             return number
         return max(number, MOST_CHOICES)
 
@@ -158,7 +162,7 @@ def body_of(model: str, request: Request, can: Abilities, ids: Sequence[int] = (
         body |= _logprobs(path, top)
         if ids:
             body["logprob_token_ids"] = list(ids)
-        if ids or (top and can.ids is not False and not decoding.choices):
+        if ids or (top and can.ids is not False and (can.vllm or not decoding.choices)):
             body["return_tokens_as_token_ids"] = True
     return body
 

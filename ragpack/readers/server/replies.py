@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from ragpack.errors import DataError
 from ragpack.metrics.uncertainty import step_uncertainty
-from ragpack.readers.base import Completion, Likely, Step
+from ragpack.readers.base import Likely, Step
 from ragpack.readers.server.replicas import Json, Refused
 
 NEVER = -9999.0
@@ -173,15 +172,6 @@ def chosen(step: Taken | None, groups: Sequence[frozenset[str] | frozenset[int]]
         most = max(of, default=0.0)
         found.append(most + math.log(math.fsum(math.exp(value - most) for value in of)) if of else None)
     return tuple(found)
-
-
-def joined(parts: Sequence[Completion]) -> Completion:
-    """One answer of a request that was asked in two: the second told the choices."""
-    whole, *more = parts
-    if not more:
-        return whole
-    choices = more[0].samples[0].choices
-    return replace(whole, samples=tuple(replace(sample, choices=choices) for sample in whole.samples))
 
 
 def shares(said: Sequence[Said], total: int) -> list[int]:
