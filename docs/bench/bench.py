@@ -6,8 +6,9 @@
 Parts: `start` (help against importing typer), `pack` (four policies × four budgets against parsing and tokenizing),
 `memory` (peak of 200,000 questions against 20,000), `diagnose` (whole processes, CPU seconds, against
 naive_diagnose.py; --rows FILE: another file of packs or answers), `statistics` (bootstraps against loops, scipy and
-refits; all tables of 100,000 rows), `generate` (reading.py: against a bare LLM.generate; rollouts). Times are medians
-of alternating runs. Nothing here is a test: a busy machine moves the figures.
+refits; all tables of 100,000 rows), `generate` (reading.py: against a bare LLM.generate; rollouts), `server`
+(server.py: against a bare asyncio client of the same server). Times are medians of alternating runs. Nothing here is a
+test: a busy machine moves the figures.
 """
 
 from __future__ import annotations
@@ -234,12 +235,21 @@ def generate(model: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("parts", nargs="*", help="start pack memory diagnose statistics generate; all by default")
+    parser.add_argument(
+        "parts", nargs="*", help="start pack memory diagnose statistics generate server; all by default"
+    )
     parser.add_argument("--rows", help="of the diagnose part: a file of packs or answers")
     parser.add_argument("--questions", type=int, default=200_000, help="of the memory part")
     options = parser.parse_args()
     model = os.environ.get("MODEL")
-    wanted = options.parts or ["start", "pack", "memory", "diagnose", "statistics", *(["generate"] if model else [])]
+    wanted = options.parts or [
+        "start",
+        "pack",
+        "memory",
+        "diagnose",
+        "statistics",
+        *(["generate", "server"] if model else []),
+    ]
     print(f"{'':<58} {'ours':>9} {'theirs':>9}")
     for part in wanted:
         if part == "start":
@@ -252,10 +262,15 @@ def main() -> None:
             diagnose(options.rows)
         elif part == "statistics":
             inference()
-        elif part == "generate":
+        elif part in ("generate", "server"):
             if not model:
-                raise SystemExit("bench: generate needs MODEL, the reader's folder")
-            generate(model)
+                raise SystemExit(f"bench: {part} needs MODEL, the reader's folder")
+            if part == "generate":
+                generate(model)
+            else:
+                subprocess.run(
+                    [sys.executable, (ROOT / "docs/bench/server.py").as_posix(), model], check=True, cwd=ROOT
+                )
         else:
             raise SystemExit(f"bench: no part '{part}'")
 
