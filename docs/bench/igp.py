@@ -23,11 +23,24 @@ SETS = {"nq": "NQ", "triviaqa": "TriviaQA", "popqa": "PopQA"}
 THRESHOLDS = (-1.0, -0.3, -0.2, -0.1, 0.0, 0.05, 0.1)
 
 
+def place(policy: str) -> tuple[bool, float]:
+    """Where a policy stands in a table: the retriever first, then by threshold."""
+    return policy.startswith("igp"), threshold_of(policy)
+
+
+def threshold_of(policy: str) -> float:
+    """Of `igp`, where it is pruned."""
+    return float(options(policy).get("threshold", 0.05))
+
+
+def options(policy: str) -> dict[str, str]:
+    """What is given in a canonical string."""
+    return dict(pair.split("=") for pair in policy.partition(":")[2].split(",") if pair)
+
+
 def named(policy: str) -> str:
     """What the page calls a policy."""
-    name, _, rest = policy.partition(":")
-    given = dict(pair.split("=") for pair in rest.split(",") if pair)
-    threshold = float(given.get("threshold", 0.05))
+    name, given, threshold = policy.partition(":")[0], options(policy), threshold_of(policy)
     what = "retriever" if name == "topk" else "IG order" if threshold == -1 else f"IGP({threshold:g})".replace("-", "−")
     return f"{what}, {'M = 1' if 'm' in given else 'all'}"
 
@@ -96,7 +109,7 @@ def table(name: str, work: Path, rows: Sequence[dict[str, Any]], kept: Mapping[s
         stats = list(read(work / f"{name}.{base}.stats.jsonl"))
         contrasts = {row["policy"]: row for row in stats
                      if row["table"] == "contrasts" and row["metric"] == "f1" and row["baseline"] == base}  # fmt: skip
-        for row in sorted(stats, key=lambda row: named(row["policy"])):
+        for row in sorted(stats, key=lambda row: place(row["policy"])):
             if row["table"] != "policies" or ("m=1" in row["policy"]) != ("m=1" in base):
                 continue
             policy = row["policy"]
