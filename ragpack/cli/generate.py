@@ -71,7 +71,8 @@ def generate(
 ) -> int:
     """ragpack generate packs.jsonl --model MODEL -o answers.jsonl
 
-    Let the reader answer from each context, greedily unless told: ragpack.pack/1 in, ragpack.answer/1 out.
+    Let the reader answer from each context, greedily unless told: ragpack.pack/1 in, ragpack.answer/1 out. With --probe
+    it scores hits instead, before they are packed: ragpack.hits/1 in and out.
     """
     from ragpack.flow.run import Flow, run_stage
     from ragpack.stages.generate import GenerateParams, open_generate
