@@ -74,6 +74,19 @@ class Page:
         missing = [one for one in record.gold if one not in found]
         if missing:
             yield paint.set("", f"  missed  {'; '.join(missing)}")
+        yield from self._probed(record)
+
+    def _probed(self, record: Hits | Row) -> Iterator[str]:
+        """What the reader said of each hit, a line a kind; `answer` where the hit has one."""
+        probe = record.probe
+        for kind, sign in (("ig", "+"), ("qlm", ""), ("yesno", "")):
+            scores = [(hit, (hit.scores or {}).get(kind)) for hit in record.hits]
+            if not any(score is not None for _, score in scores):
+                continue
+            said = [f"{hit.rank} {'–' if score is None else f'{score:{sign}.3f}'}{' answer' * bool(hit.has_answer)}"
+                    for hit, score in scores]  # fmt: skip
+            alone = f"   (alone NU {probe.nu0:.3f})" if kind == "ig" and probe and probe.nu0 is not None else ""
+            yield self._paint.set("", f"  {kind:<7} {'; '.join(said)}{alone}")
 
     def line(self, row: Row, width: int) -> str:
         """What a policy did, in one line."""
