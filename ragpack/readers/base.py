@@ -103,7 +103,7 @@ class Completion:
 
     id: int
     samples: tuple[Sample, ...]
-    """As many as were asked for."""
+    """As many as were asked for; none where a continuation was to be scored."""
     prompt_tokens: int
     prompt: str | None = None
     """The prompt as the model saw it, where asked for and known."""

@@ -268,15 +268,17 @@ class _Vllm:
         decoding = request.decoding
         continuation = None
         groups = self._groups(decoding) if decoding.choices else ()
+        samples: tuple[Sample, ...] = ()
         try:
-            samples: tuple[Sample, ...] = tuple(
-                sample_of(sample, decoding, self._text(sample, decoding), groups) for sample in output.outputs
-            )
             if prompt.start is not None:
                 continuation = continuation_of(output.prompt_logprobs, prompt.ids, prompt.start)
+            else:
+                samples = tuple(
+                    sample_of(sample, decoding, self._text(sample, decoding), groups) for sample in output.outputs
+                )
         except DataError as error:
             return Refusal(request.id, error.message)
-        if len(samples) != decoding.n:
+        if continuation is None and len(samples) != decoding.n:
             return Refusal(request.id, f"asked for {decoding.n} answers, got {len(samples)}")
         decode = self._chat.tokenizer.decode
         return Completion(

@@ -67,7 +67,8 @@ def test_rows_of_different_cells_are_paired_wherever_they_stand(ragpack):
 
 def test_probed_hits_show_what_the_reader_said():
     hits = [{"rank": 1, "id": "d", "text": "t", "has_answer": True, "scores": {"ig": 0.1018, "nu": 0.2, "yesno": 0.25}},
-            {"rank": 2, "id": "e", "text": "t", "has_answer": False, "scores": {"ig": -0.3156, "yesno": None}}]  # fmt: skip
+            {"rank": 2, "id": "e", "text": "t", "has_answer": False,
+             "scores": {"ig": -0.3156, "yesno": None}}]  # fmt: skip
     record = {"schema": "ragpack.hits/1", "id": "r", "question": "Who?", "hits": hits, "probe": {"nu0": 0.3018}}
     done = subprocess.run([sys.executable, "-m", "ragpack", "show", "--color", "never"], input=orjson.dumps(record),
                           capture_output=True, cwd=ROOT, check=True)  # fmt: skip
