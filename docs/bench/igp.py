@@ -53,7 +53,7 @@ def main(work: Path) -> None:
     rows = {name: list(read(work / f"{name}.rows.jsonl")) for name in probed}
     separation(probed)
     for name in probed:
-        table(name, work, rows[name], empties(rows[name]))
+        table(name, work, rows[name], shares(rows[name]))
     scan(rows)
 
 
@@ -90,21 +90,20 @@ def auc(values: Sequence[float], marks: Sequence[bool]) -> float:
     return statistics.mean(pairs)
 
 
-def empties(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[float, float]]:
-    """Share of hits that a policy put into the context, and share of contexts that are empty, by policy."""
-    found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+def shares(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[float, ...]]:
+    """By policy: share of hits that are in the context, of contexts that are empty, of answers that hold a gold one."""
+    found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for row in rows:
         kept = len({snippet["rank"] for snippet in row["pack"]["snippets"]})
-        found[row["pack"]["policy"]].append((kept / max(len(row["hits"]), 1), kept == 0))
-    return {name: (statistics.mean(share for share, _ in each), statistics.mean(none for _, none in each))
-            for name, each in found.items()}  # fmt: skip
+        found[row["pack"]["policy"]].append((kept / max(len(row["hits"]), 1), float(kept == 0), row["diagnose"]["acc"]))
+    return {name: tuple(map(statistics.mean, zip(*each, strict=True))) for name, each in found.items()}
 
 
-def table(name: str, work: Path, rows: Sequence[dict[str, Any]], kept: Mapping[str, tuple[float, float]]) -> None:
+def table(name: str, work: Path, rows: Sequence[dict[str, Any]], kept: Mapping[str, tuple[float, ...]]) -> None:
     """One set: means, costs, and differences from the retriever's order with the same M."""
     print(f"**{SETS[name]}**, {len({row['id'] for row in rows})} questions\n")
-    print("| contexts | passages kept | empty | AiC | F1 | EM | TK | NTE | ΔF1 from the retriever |")
-    print("|---" * 9 + "|")
+    print("| contexts | passages kept | empty | AiC | F1 | EM | acc | TK | NTE | ΔF1 from the retriever |")
+    print("|---" * 10 + "|")
     for base in ("topk", "topk:m=1"):
         stats = list(read(work / f"{name}.{base}.stats.jsonl"))
         contrasts = {row["policy"]: row for row in stats
@@ -115,10 +114,11 @@ def table(name: str, work: Path, rows: Sequence[dict[str, Any]], kept: Mapping[s
             policy = row["policy"]
             one = contrasts.get(policy)
             change = f"{one['difference']:+.3f} {interval(one['ci'])}" if one else ""
-            share, none = kept[policy]
+            share, none, acc = kept[policy]
             nte = "" if row.get("nte") is None else f"{row['nte']:.2f} {interval(row['nte_ci'])}"
             print(f"| {named(policy)} | {share:.2f} | {none:.2f} | {row['answer_in_context']:.3f} "
-                  f"| {row['f1']:.3f} {interval(row['f1_ci'])} | {row['em']:.3f} | {row['prompt_tokens']:.0f} | {nte} "
+                  f"| {row['f1']:.3f} {interval(row['f1_ci'])} | {row['em']:.3f} | {acc:.3f} "
+                  f"| {row['prompt_tokens']:.0f} | {nte} "
                   f"| {change} |")  # fmt: skip
     print()
 

@@ -19,7 +19,7 @@ for set in nq triviaqa popqa; do
     ragpack pack $set.probed.jsonl --policy $all --policy $one --budget 1500 --tokenizer "$model" -o $set.packs.jsonl
     ragpack generate $set.packs.jsonl --model "$model" --prompt answer-examples/1 --cache cache \
         -o $set.answers.jsonl --resume
-    ragpack diagnose $set.answers.jsonl -o $set.rows.jsonl
+    ragpack diagnose $set.answers.jsonl --profile flashrag -o $set.rows.jsonl
     for base in topk topk:m=1; do
         ragpack stats $set.rows.jsonl --table policies,contrasts --baseline $base --format jsonl -o $set.$base.stats.jsonl
     done
