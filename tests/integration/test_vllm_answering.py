@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 from mapped import mapped, rows
+from smollm2 import MODEL, needs_reader
 
 from ragpack.errors import UsageError
 from ragpack.readers.prompts.named import TEMPLATES, plain_text
@@ -17,15 +15,7 @@ from ragpack.stages import generate as stage_module
 from ragpack.stages.generate import GenerateParams, open_generate
 from ragpack.tokens import open_counter
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-MODEL = Path(os.environ.get("RAGPACK_CACHE") or CACHE / "ragpack") / "smollm2-135m-instruct"
-
-pytestmark = [
-    pytest.mark.reader,
-    pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("vllm") is None, reason="vLLM is not installed: just reader"),
-    pytest.mark.skipif(not MODEL.is_dir(), reason="the SmolLM2 folder is not there: just reader"),
-]
+pytestmark = needs_reader
 
 CONTEXTS = ["Ostra Bridge: It was built by Ida Vale in 1901.", "", "Lisk: The Lisk is 41 km long."]
 

@@ -1,31 +1,18 @@
 """retrieve --retriever ircot with SmolLM2 in vLLM, as a user runs it."""
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from command import ROOT
+from smollm2 import MODEL, needs_reader
 
 from ragpack.readers.prompts.named import THOUGHT
 from ragpack.records import Hits, view
 
-if importlib.util.find_spec("vllm") is None or importlib.util.find_spec("transformers") is None:
-    pytest.skip(reason="vLLM is not installed (just reader)", allow_module_level=True)
-
-spec = importlib.util.spec_from_file_location("reader_script", ROOT / "fixtures/reader.py")
-script = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(script)
-MODEL: Path = script.default_folder()
-
-pytestmark = [
-    pytest.mark.reader,
-    pytest.mark.slow,
-    pytest.mark.skipif(not (MODEL / "config.json").is_file(), reason="no converted SmolLM2 folder (just reader)"),
-]
+pytestmark = needs_reader
 
 
 def run(folder: Path, *words: object) -> str:

@@ -1,11 +1,10 @@
 """Rollouts, log-probabilities of a prompt, and choices: vLLM beside transformers' logits for the same token ids."""
 
-import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
+from smollm2 import MODEL, needs_reader
 
 from ragpack.metrics.uncertainty import normalised_uncertainty
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
@@ -13,20 +12,7 @@ from ragpack.readers.vllm import open_reader
 
 K, LENGTH = 128, 512
 
-if importlib.util.find_spec("vllm") is None or importlib.util.find_spec("transformers") is None:
-    pytest.skip(reason="vLLM is not installed (just reader)", allow_module_level=True)
-
-SCRIPT = Path(__file__).parents[2] / "fixtures" / "reader.py"
-spec = importlib.util.spec_from_file_location("reader_script", SCRIPT)
-script = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(script)
-MODEL = script.default_folder()
-
-pytestmark = [
-    pytest.mark.reader,
-    pytest.mark.slow,
-    pytest.mark.skipif(not (MODEL / "config.json").is_file(), reason="no converted SmolLM2 folder (just reader)"),
-]
+pytestmark = needs_reader
 
 PROMPTS = [
     "User: Who wrote Hamlet? Assistant:",

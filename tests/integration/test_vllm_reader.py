@@ -1,12 +1,12 @@
 """The in-process back end with SmolLM2 in vLLM, on whatever this machine has."""
 
-import importlib.util
 import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from smollm2 import MODEL, needs_reader
 
 from ragpack.errors import BackendError
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
@@ -17,20 +17,7 @@ LOOKAHEAD = 4
 MAX_TOKENS = 12
 LENGTH = 512
 
-if importlib.util.find_spec("vllm") is None or importlib.util.find_spec("transformers") is None:
-    pytest.skip(reason="vLLM is not installed (just reader)", allow_module_level=True)
-
-SCRIPT = Path(__file__).parents[2] / "fixtures" / "reader.py"
-spec = importlib.util.spec_from_file_location("reader_script", SCRIPT)
-script = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(script)
-MODEL = script.default_folder()
-
-pytestmark = [
-    pytest.mark.reader,
-    pytest.mark.slow,
-    pytest.mark.skipif(not (MODEL / "config.json").is_file(), reason="no converted SmolLM2 folder (just reader)"),
-]
+pytestmark = needs_reader
 
 QUESTIONS = [
     "What is the capital of France?",

@@ -1,7 +1,6 @@
 """The server back end against a vLLM server on this machine, with SmolLM2, and against transformers' own figures."""
 
 import contextlib
-import importlib.util
 import math
 import os
 import signal
@@ -11,32 +10,21 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from smollm2 import MODEL, needs_reader
 
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
 from ragpack.readers.engine.starting import ON_CPU, PATIENT, QUIET
 from ragpack.readers.openai import open_reader
 
-if importlib.util.find_spec("vllm") is None or importlib.util.find_spec("transformers") is None:
-    pytest.skip(reason="vLLM is not installed (just reader)", allow_module_level=True)
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
 
-SCRIPT = Path(__file__).parents[2] / "fixtures" / "reader.py"
-spec = importlib.util.spec_from_file_location("reader_script", SCRIPT)
-script = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(script)
-MODEL = script.default_folder()
 LENGTH = 512
 K = 64
 STARTING = 900  # seconds; a busy machine takes minutes
 
-pytestmark = [
-    pytest.mark.reader,
-    pytest.mark.slow,
-    pytest.mark.skipif(not (MODEL / "config.json").is_file(), reason="no converted SmolLM2 folder (just reader)"),
-]
+pytestmark = needs_reader
 
 QUESTIONS = ["What is the capital of France?", "Who wrote Hamlet?", "How many legs does a spider have?"]
 PROMPTS = [f"User: {question} Assistant:" for question in QUESTIONS]
