@@ -37,7 +37,7 @@ from ragpack.readers.prompts.named import ANSWER  # noqa: E402 # as above
 from ragpack.readers.prompts.probes import TEXT  # noqa: E402 # as above
 from ragpack.stages.generate import GenerateParams, open_generate  # noqa: E402 # as above
 
-STREAMS = (16, 64, 160)
+STREAMS = (16, 64)
 K = 128
 ROLLOUT = Decoding(uncertainty=K)
 Opened = Any
@@ -64,7 +64,7 @@ def main(model: str, packs: str, pairs: int) -> None:
     for length in STREAMS:
         if length <= len(rows):
             answers(reader, packs, rows[:length], pairs)
-    few = rows[: STREAMS[1]]
+    few = rows[: STREAMS[0]]
     rollouts(reader, few, pairs)
     forms(reader, few, pairs)
 
