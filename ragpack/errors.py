@@ -65,6 +65,15 @@ class Missing(RagpackError):
         self.extra = extra
 
 
+def in_a_line(error: BaseException) -> str:
+    """What another library's error says, in a line: its first one, or its kind where it says nothing.
+
+    >>> in_a_line(ValueError("\\nno such file\\nTraceback")), in_a_line(KeyError())
+    ('no such file', 'KeyError')
+    """
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence that names the closest known names, or all of them.
 

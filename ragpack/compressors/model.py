@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from ragpack.errors import BackendError, DataError, Missing, UsageError
+from ragpack.errors import BackendError, DataError, Missing, UsageError, in_a_line
 from ragpack.flow.keys import digest, fingerprint_file
 from ragpack.models.folder import device
 from ragpack.tokens import Counter
@@ -81,9 +81,8 @@ def _fetched(method: str, model: str) -> Path:
         except Exception:  # not there yet: each version of the hub has its own word for it
             return Path(snapshot_download(model, allow_patterns=list(_FILES)))
     except Exception as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise BackendError(
-            f"policy '{method}': the model {model} is not on this machine and was not fetched: {first}",
+            f"policy '{method}': the model {model} is not on this machine and was not fetched: {in_a_line(error)}",
             f"Fetch it where there is a network (`hf download {model} --local-dir FOLDER`), then give model=FOLDER.",
         ) from None
 
@@ -140,8 +139,7 @@ def set_up(compressor: Any, folder: Folder, counter: Counter, auto: str) -> None
         model = kind.from_pretrained(folder.path, trust_remote_code=False, dtype="auto" if half else "float32")
         model = model.to(where).eval()
     except Exception as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise BackendError(f"The model {folder.name} was not loaded: {first}") from error
+        raise BackendError(f"The model {folder.name} was not loaded: {in_a_line(error)}") from error
     if not tokenizer.is_fast:
         raise BackendError(
             f"The tokenizer of {folder.name} has no tokenizer.json", "Convert it: offsets in the text are needed."

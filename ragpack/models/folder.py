@@ -6,7 +6,7 @@ import os
 from hashlib import blake2b
 from pathlib import Path
 
-from ragpack.errors import BackendError, Missing, UsageError
+from ragpack.errors import BackendError, Missing, UsageError, in_a_line
 from ragpack.flow.keys import fingerprint_file
 from ragpack.registry import Spec, Value
 
@@ -34,8 +34,7 @@ def model_folder(option: str, name: str) -> Path:
     try:
         return Path(snapshot_download(name))
     except Exception as error:
-        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise BackendError(f"{option} {name}: no such folder, and not loaded as a model id: {first}",
+        raise BackendError(f"{option} {name}: no such folder, and not loaded as a model id: {in_a_line(error)}",
                            "Give a model folder, or an id that can be downloaded.") from None  # fmt: skip
 
 
@@ -69,8 +68,7 @@ def without_bars() -> None:
 
 def not_a_model(option: str, name: str, error: Exception) -> BackendError:
     """A folder that looked like a model, and could not be loaded."""
-    first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    return BackendError(f"{option} {name}: the model can't be loaded: {first}")
+    return BackendError(f"{option} {name}: the model can't be loaded: {in_a_line(error)}")
 
 
 def device() -> str:

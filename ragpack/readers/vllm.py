@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragpack.errors import BackendError, DataError, Missing
+from ragpack.errors import BackendError, DataError, Missing, in_a_line
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request, Sample
 from ragpack.readers.engine.fitting import continued, fitted, token_ends
 from ragpack.readers.engine.starting import LIMITS, SCHEDULING, defaults, fingerprint, resolve, start, version
 from ragpack.readers.engine.told import continuation_of, sample_of
-from ragpack.readers.prompts.chat import TEMPLATE, Chat, first_line, plain
+from ragpack.readers.prompts.chat import TEMPLATE, Chat, plain
 from ragpack.readers.turns import Turns
 
 
@@ -189,7 +189,7 @@ class _Vllm:
                     return _Prompt(found.ids, starts[-1] if starts else None, found.cut)
             ids = build(_passage(request) if not request.cut else "")
         except jinja2.TemplateError as error:
-            return Refusal(request.id, f"the model's chat template refuses the messages: {first_line(error)}")
+            return Refusal(request.id, f"the model's chat template refuses the messages: {in_a_line(error)}")
         if not ids:
             return Refusal(request.id, "the prompt has no token: there is nothing to continue")
         if len(ids) + most > self._limit:
@@ -261,7 +261,7 @@ class _Vllm:
         try:
             return [output for output in self._llm.llm_engine.step() if output.finished]
         except Exception as error:
-            raise BackendError(f"vLLM stopped while answering: {first_line(error)}") from error
+            raise BackendError(f"vLLM stopped while answering: {in_a_line(error)}") from error
 
     def _reply(self, one: _UnderWay, output: Any) -> Completion | Refusal:  # noqa: ANN401 # the library has no types here
         request, prompt = one

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ragpack.errors import BackendError, UsageError
+from ragpack.errors import BackendError, UsageError, in_a_line
 from ragpack.tokens.framed import FramedCounter, Token
 
 
@@ -69,8 +69,7 @@ def from_hub(name: str) -> ModelCounter:
     try:
         return ModelCounter(name, tokenizers.Tokenizer.from_pretrained(name))
     except Exception as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise BackendError(
-            f"--tokenizer {name}: no such file or folder, and not loaded as a model id: {first}",
+            f"--tokenizer {name}: no such file or folder, and not loaded as a model id: {in_a_line(error)}",
             "Give a tokenizer.json, a model folder, a model id, tiktoken:NAME or `regex`.",
         ) from None

@@ -16,8 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ragpack.errors import BackendError
-from ragpack.readers.prompts.chat import first_line
+from ragpack.errors import BackendError, in_a_line
 
 QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TQDM_DISABLE": "1"}
 
@@ -63,7 +62,7 @@ def start(path: str, name: str, settings: Mapping[str, Any]) -> Any:  # noqa: AN
             return LLM(model=path, trust_remote_code=False, **{**quiet, **settings})
     except Exception as error:
         raise BackendError(
-            f"vLLM can't serve '{name}': {first_line(error)}",
+            f"vLLM can't serve '{name}': {in_a_line(error)}",
             "Give a folder with config.json and safetensors, or the id of a model that this machine can fetch.",
         ) from error
 

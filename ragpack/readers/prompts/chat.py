@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ragpack.errors import BackendError, Missing, UsageError
+from ragpack.errors import BackendError, Missing, UsageError, in_a_line
 
 TEMPLATE = {"date_string": "26 Jul 2024", "enable_thinking": False}
 """Said to every chat template; those that know the words print no clock into the prompt and do not think aloud."""
@@ -57,7 +57,7 @@ def open_chat(model: str, *, plain: bool = False) -> Chat:
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False)
     except Exception as error:
-        raise BackendError(f"--tokenizer {model}: no chat model's folder or id: {first_line(error)}") from None
+        raise BackendError(f"--tokenizer {model}: no chat model's folder or id: {in_a_line(error)}") from None
     chat = Chat(tokenizer, TEMPLATE)
     if not chat.has_template and not plain:
         raise UsageError(
@@ -97,12 +97,6 @@ def one_bos(ids: list[int], bos: int | None) -> list[int]:
 def plain(tokenizer: Any, text: str, bos: int | None) -> list[int]:  # noqa: ANN401 # the library has no types here
     """A text without a chat template, with exactly one BOS where the tokenizer puts one."""
     return one_bos(list(tokenizer(text)["input_ids"]), bos)
-
-
-def first_line(error: BaseException) -> str:
-    """What went wrong, in a line."""
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def _added_bos(tokenizer: Any) -> int | None:  # noqa: ANN401 # the library has no types here

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ragpack.errors import DataError, UsageError, did_you_mean
+from ragpack.errors import DataError, UsageError, did_you_mean, in_a_line
 
 SUFFIXES = (".jinja", ".jinja2", ".j2")
 VARIABLES = ("question", "context", "snippets")
@@ -41,7 +41,7 @@ class PromptFile:
         try:
             parts = self._parts({"question": question, "context": context, "snippets": shown})
         except Exception as error:  # a template is a program: whatever it does wrong is said of this record
-            raise DataError(f"the prompt {self.name} can't be filled: {_first(error)}") from None
+            raise DataError(f"the prompt {self.name} can't be filled: {in_a_line(error)}") from None
         messages = [{"role": role, "content": text} for role, text in parts if text]
         if not messages or messages[-1]["role"] != "user":
             raise DataError(f"the prompt {self.name} renders to nothing: there is no user message")
@@ -138,8 +138,3 @@ def _is_blank(node: Any) -> bool:  # noqa: ANN401 # jinja2's
     return isinstance(node, nodes.Output) and all(
         isinstance(part, nodes.TemplateData) and not part.data.strip() for part in node.nodes
     )
-
-
-def _first(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
