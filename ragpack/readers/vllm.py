@@ -23,7 +23,7 @@ from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request,
 from ragpack.readers.engine.fitting import continued, fitted, token_ends
 from ragpack.readers.engine.starting import LIMITS, SCHEDULING, defaults, fingerprint, resolve, start, version
 from ragpack.readers.engine.told import continuation_of, sample_of
-from ragpack.readers.prompts.chat import TEMPLATE, Chat, plain
+from ragpack.readers.prompts.chat import TEMPLATE, Chat
 from ragpack.readers.turns import Turns
 
 
@@ -175,8 +175,8 @@ class _Vllm:
             if messages is not None:
                 return self._chat.ids(messages)
             if not request.continuation:
-                return plain(self._chat.tokenizer, text, self._chat.bos)
-            found = continued(self._chat.tokenizer, text, request.continuation, self._chat.bos)
+                return self._chat.plain_ids(text)
+            found = continued(self._chat, text, request.continuation)
             starts.append(found.start)
             return found.ids
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragpack.readers.engine.fitting import continued, fitted, plain, token_ends
+from ragpack.readers.engine.fitting import continued, fitted, token_ends
+from ragpack.readers.prompts.chat import Chat
 
 
 def words(text):
@@ -58,19 +59,19 @@ def tokenizer():
 
 
 def test_exactly_one_bos_and_the_continuation_behind_it(tokenizer):
-    assert plain(tokenizer, "Q:", 0) == [0, 7, 5]
-    assert plain(tokenizer, "<s>Q:", 0) == [0, 7, 5]
-    found = continued(tokenizer, "Q:", " is it?", 0)
+    assert Chat(tokenizer, {}).plain_ids("Q:") == [0, 7, 5]
+    assert Chat(tokenizer, {}).plain_ids("<s>Q:") == [0, 7, 5]
+    found = continued(Chat(tokenizer, {}), "Q:", " is it?")
     assert found.ids == [0, 7, 5, 3, 4, 2]
     assert found.ids[found.start :] == [3, 4, 2]
     # One in the text already: the second one goes, and what is counted from the end stays.
-    twice = continued(tokenizer, "<s>Q:", " is it?", 0)
+    twice = continued(Chat(tokenizer, {}), "<s>Q:", " is it?")
     assert twice.ids[twice.start :] == [3, 4, 2]
 
 
 def test_a_token_across_the_end_of_the_prompt_is_the_continuations(tokenizer):
     # "Q: i" + "s it?": the token of " is" ends behind the prompt.
-    found = continued(tokenizer, "Q: i", "s it?", 0)
+    found = continued(Chat(tokenizer, {}), "Q: i", "s it?")
     assert found.ids[found.start :] == [3, 4, 2]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ragpack.readers.prompts.chat import one_bos, plain
+from ragpack.readers.prompts.chat import Chat, one_bos
 
 Ids = list[int]
 
@@ -58,14 +58,15 @@ class Continued(NamedTuple):
     """Index of the continuation's first token."""
 
 
-def continued(tokenizer: Any, prompt: str, continuation: str, bos: int | None) -> Continued:  # noqa: ANN401 # same
+def continued(chat: Chat, prompt: str, continuation: str) -> Continued:
     """Both as one text, so that the tokens are those that the model would write; a token is the continuation's if it
     ends behind the prompt's end **[choice]**. Exactly one BOS, where the tokenizer puts one."""
+    tokenizer = chat.tokenizer
     if not getattr(tokenizer, "is_fast", False):
-        front = plain(tokenizer, prompt, bos)
+        front = chat.plain_ids(prompt)
         return Continued([*front, *tokenizer(continuation, add_special_tokens=False)["input_ids"]], len(front))
     found = tokenizer(prompt + continuation, return_offsets_mapping=True)
-    ids = one_bos(list(found["input_ids"]), bos)
+    ids = one_bos(list(found["input_ids"]), chat.bos)
     # Counted from the end: what is put in front, or taken away there, doesn't move it.
     behind = sum(1 for _, end in found["offset_mapping"] if end > len(prompt))
     return Continued(ids, len(ids) - behind)

@@ -32,7 +32,7 @@ class Chat:
 
     def plain_ids(self, text: str) -> list[int]:
         """A prompt that no chat template is put around, as token ids, with one BOS where the tokenizer puts one."""
-        return plain(self.tokenizer, text, self.bos)
+        return one_bos(list(self.tokenizer(text)["input_ids"]), self.bos)
 
     def ids(self, messages: Messages) -> list[int]:
         """The prompt as token ids, up to where the answer begins. Raises `jinja2.TemplateError` where the template
@@ -92,11 +92,6 @@ def one_bos(ids: list[int], bos: int | None) -> list[int]:
     while start < len(ids) and ids[start] == bos:
         start += 1
     return [bos, *ids[start:]]
-
-
-def plain(tokenizer: Any, text: str, bos: int | None) -> list[int]:  # noqa: ANN401 # the library has no types here
-    """A text without a chat template, with exactly one BOS where the tokenizer puts one."""
-    return one_bos(list(tokenizer(text)["input_ids"]), bos)
 
 
 def _added_bos(tokenizer: Any) -> int | None:  # noqa: ANN401 # the library has no types here
