@@ -33,7 +33,8 @@ class Decoding:
     uncertainty: int | None = None
     """K: the normalised uncertainty of each step, over the K most likely tokens."""
     choices: tuple[tuple[str, ...], ...] = ()
-    """Groups of texts that are one token each: the log-probability of each group at the first step."""
+    """Groups of texts that are one token each: the log-probability of each group at the first step. Asked for alone:
+    beside other log-probabilities the vLLM reader gives these and nothing else."""
     keep_prompt: bool = False
     """Give the prompt back as the model saw it."""
 

@@ -248,13 +248,11 @@ class _Vllm:
             wanted |= {"logprobs": decoding.uncertainty, "detokenize": bool(decoding.stop)}
         if prompt.start is not None or decoding.uncertainty is not None:
             wanted["flat_logprobs"] = True
-        known = SamplingParams.__struct_fields__ if hasattr(SamplingParams, "__struct_fields__") else None
-        if known is not None and "flat_logprobs" not in known:
-            wanted.pop("flat_logprobs", None)
-        if "logprob_token_ids" in wanted and known is not None and "logprob_token_ids" not in known:
+        unknown = {"flat_logprobs", "logprob_token_ids"} - set(SamplingParams.__struct_fields__)
+        if "logprob_token_ids" in unknown & wanted.keys():
             # An older engine: the choices are looked for among the most likely tokens.
-            del wanted["logprob_token_ids"]
             wanted["logprobs"] = self._llm.llm_engine.model_config.max_logprobs
+        wanted = {name: value for name, value in wanted.items() if name not in unknown}
         return SamplingParams(output_kind=RequestOutputKind.FINAL_ONLY, **wanted)
 
     def _step(self) -> list[Any]:

@@ -44,15 +44,18 @@ class ReaderParams:
 class Thinker:
     """A reader that is asked for thoughts."""
 
-    notes: Callable[[], list[str]] = list
-    tally: Callable[[], Tally | None] = staticmethod(lambda: None)
-
     def __init__(
         self, reader: Reader, template: Thinking, counter: Counter | None, budget: int, decoding: Decoding
     ) -> None:
         self._reader, self._template, self._counter, self._budget = reader, template, counter, budget
         self._decoding = decoding
         self.close = reader.close
+        self.tally: Callable[[], Tally | None] = getattr(reader, "tally", lambda: None)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should be told once, at the end."""
+        return list(getattr(self._reader, "notes", ()))
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -208,9 +211,7 @@ def open_thinker(params: ReaderParams, max_tokens: int, budget: int) -> Thinker:
     elif params.reader == "vllm":
         counter = _own_counter(params.model)
     reader = once(load(READERS, params.reader)(params.model, **params.engine), params.cache)
-    thinker = Thinker(reader, THOUGHT, counter, budget, Decoding(max_tokens=max_tokens))
-    thinker.notes, thinker.tally = (lambda: reader.notes), reader.tally
-    return thinker
+    return Thinker(reader, THOUGHT, counter, budget, Decoding(max_tokens=max_tokens))
 
 
 def _own_counter(model: str) -> Counter:

@@ -24,6 +24,7 @@ from ragpack.errors import DataError, UsageError
 from ragpack.models.folder import without_paths
 from ragpack.packers import PACKERS
 from ragpack.packers.selection import Selection
+from ragpack.readers.prompts.probes import KINDS
 from ragpack.registry import Parameter, Spec, Value, arguments_of, load, parameters_of, parse_spec, split_specs
 
 FACTORS = ("chunk", "ace"), ("packed", "focused", "mmr", "submod")
@@ -45,7 +46,7 @@ DEFAULTS: dict[str, dict[str, Value]] = {"ragpack": {"layout": "grouped"}}
 """Parameters that a policy sets otherwise than their functions do."""
 CEILINGS = ("gold", "answer")
 """Rules that look at gold documents and answers."""
-PROBES = ("ig", "nu", "qlm", "yesno")
+PROBES = (*KINDS, "nu")
 """Scores that probing gives."""
 SCORED = ("igp", "bridge")
 """Rules that look at the scores of hits."""

@@ -140,7 +140,8 @@ class Probing:
                 reply = told[kind, passage]
                 if kind == "ig":
                     assert nu0 is not None
-                    scores |= {"ig": information_gain(nu0, _nu(reply)), "nu": _nu(reply)}
+                    nu = _nu(reply)
+                    scores |= {"ig": information_gain(nu0, nu), "nu": nu}
                 elif kind == "qlm":
                     scores["qlm"] = likelihood(reply)
                 else:

@@ -148,7 +148,7 @@ def open_retrieve(params: RetrieveParams) -> Stage:
         stage,
         run=lambda tasks: thinker.run(walk, lambda record, walked: payload(record.question, walked.found), tasks),
         fingerprints={**stage.fingerprints, **{f"thought {key}": text for key, text in thinker.fingerprints.items()}},
-        notes=lambda: [*notes, *thinker.notes()],
+        notes=lambda: [*notes, *thinker.notes],
         tally=thinker.tally,
         close=thinker.close,
     )

@@ -27,9 +27,7 @@ def sample_of(output: Any, decoding: Decoding, text: str, groups: tuple[tuple[in
     elif decoding.uncertainty is not None:
         uncertainty = tuple(step_uncertainty(top_values(output.logprobs, decoding.uncertainty)).tolist())
     elif decoding.logprobs is not None:
-        logprob = float(output.cumulative_logprob)
-        if math.isnan(logprob):
-            raise DataError("the model gave a log-probability that is not a number")
+        logprob = number(output.cumulative_logprob)
         steps = steps_of(output.logprobs, decoding.logprobs)
     return Sample(text, str(output.finish_reason), len(output.token_ids), logprob, steps, uncertainty, choices)
 
@@ -56,16 +54,16 @@ def given_of(logprobs: Any, position: int) -> dict[int, float]:  # noqa: ANN401 
     """Log-probability by token id at one step, or one place of the prompt."""
     if logprobs is None or not len(logprobs):
         raise BackendError("vLLM gave no log-probabilities, although it was asked for them")
-    return {token: float(one.logprob) for token, one in (logprobs[position] or {}).items()}
+    return {token: number(one.logprob) for token, one in (logprobs[position] or {}).items()}
 
 
 def continuation_of(prompt_logprobs: Any, ids: list[int], start: int) -> tuple[float, ...]:  # noqa: ANN401 # same
-    """Log-probability of each token of the prompt from `start` on. Raises `DataError` where one is no number."""
+    """Log-probability of each token of the prompt from `start` on. Raises `DataError` where one is not finite."""
     if prompt_logprobs is None:
         raise BackendError("vLLM gave no log-probabilities of the prompt, although it was asked for them")
     found = tuple(given_of(prompt_logprobs, at)[ids[at]] for at in range(start, len(ids)))
     if not all(map(math.isfinite, found)):
-        raise DataError("the model gave a log-probability of the prompt that is not a number")
+        raise DataError("the model gave minus infinity for a token of the prompt")
     return found
 
 
@@ -80,16 +78,18 @@ def steps_of(logprobs: Any, n: int) -> tuple[Step, ...]:  # noqa: ANN401 # same
     return tuple(found)
 
 
-def _finite(value: float) -> float | None:
+def number(value: float) -> float:
+    """A log-probability. Raises `DataError` for NaN."""
     if math.isnan(value):
         raise DataError("the model gave a log-probability that is not a number")
-    return float(value) if math.isfinite(value) else None
+    return float(value)
+
+
+def _finite(value: float) -> float | None:
+    return found if math.isfinite(found := number(value)) else None
 
 
 def _together(known: dict[int, float], group: tuple[int, ...]) -> float | None:
     """log Σ exp over the members that are known; None without one."""
-    values = [known[token] for token in group if token in known]
-    if any(map(math.isnan, values)):
-        raise DataError("the model gave a log-probability that is not a number")
-    values = [value for value in values if value > -math.inf]
+    values = [known[token] for token in group if known.get(token, -math.inf) > -math.inf]
     return float(np.logaddexp.reduce(values)) if values else None
