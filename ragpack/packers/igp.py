@@ -6,6 +6,7 @@ import numpy as np
 
 from ragpack.candidates.problem import Problem
 from ragpack.errors import DataError, UsageError
+from ragpack.packers.scores import scores_of
 from ragpack.packers.selection import Knapsack, Overflow, Selection, descending
 
 
@@ -34,14 +35,7 @@ def igp(
     sack = Knapsack(problem, budget, overflow)
     if problem.n == 0:
         return sack.selection()
-    ig = problem.scores.get("ig")
-    if ig is None or np.isnan(ig).any():
-        which = (
-            "the hits have no scores.ig"
-            if ig is None
-            else f"{int(np.isnan(ig).sum())} of {problem.n} hits have no scores.ig"
-        )
-        raise DataError(f"igp: {which}", "`ragpack generate --probe ig` adds it, before `pack`.")
+    ig = scores_of(problem, "ig", "igp")
     if nu0 > 0 and problem.nu0 is None:
         raise DataError("igp: nu0 needs probe.nu0 in the record", "`ragpack generate --probe ig` adds it.")
     passing = ig >= threshold

@@ -1,16 +1,9 @@
 """Deployed practice: the first documents, as they are."""
 
-import numpy as np
-import numpy.typing as npt
-
 from ragpack.candidates.problem import Problem
-from ragpack.errors import DataError, UsageError
+from ragpack.errors import UsageError
+from ragpack.packers.scores import scores_of
 from ragpack.packers.selection import Knapsack, Selection, descending
-
-MADE_BY = {
-    **dict.fromkeys(("ig", "nu", "qlm", "yesno"), "`ragpack generate --probe {by}` adds it, before `pack`."),
-    **dict.fromkeys(("ce", "bge"), "`ragpack retrieve --rerank` adds it."),
-}
 
 
 def topk(problem: Problem, budget: int, *, by: str = "rank", m: int = 0) -> Selection:
@@ -26,7 +19,9 @@ def topk(problem: Problem, budget: int, *, by: str = "rank", m: int = 0) -> Sele
     if m < 0:
         raise UsageError(f"m={m}: m is at least 0")
     sack = Knapsack(problem, budget, "truncate")
-    order = list(range(problem.n)) if by == "rank" or not problem.n else descending(_scores(problem, by)).tolist()
+    order = (
+        list(range(problem.n)) if by == "rank" or not problem.n else descending(scores_of(problem, by, "topk")).tolist()
+    )
     reasons = dict.fromkeys(order[m:], f"cap: m={m}") if m else {}
     for i in order[: m or None]:
         if not (sack.open and sack.offer(i, 0.0)):
@@ -34,15 +29,3 @@ def topk(problem: Problem, budget: int, *, by: str = "rank", m: int = 0) -> Sele
     found = sack.selection()
     # The rule looks at an order only: there is no gain to report.
     return found._replace(gains=None, reasons={**reasons, **found.reasons})
-
-
-def _scores(problem: Problem, by: str) -> npt.NDArray[np.float64]:
-    found = problem.scores.get(by)
-    lacking = problem.n if found is None else int(np.isnan(found).sum())
-    if found is None or lacking:
-        known = ", ".join(sorted(problem.scores)) or "none"
-        raise DataError(
-            f"topk: {lacking} of {problem.n} hits have no scores.{by}",
-            MADE_BY.get(by, "Scores of these hits: {known}.").format(by=by if by != "nu" else "ig", known=known),
-        )
-    return found

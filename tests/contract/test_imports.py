@@ -32,7 +32,7 @@ FAMILIES = {
         CANDIDATES,
         {"clues", "duplicates", "entities", "lexical", "problem", "quantities", "relations", "relevance", "snippet"},
     ),
-    "packers": (PACKERS, {"bound", "costs", "exact", "greedy", "objective", "selection"}),
+    "packers": (PACKERS, {"bound", "costs", "exact", "greedy", "objective", "scores", "selection"}),
     "retrievers": (
         RETRIEVERS,
         {
