@@ -1,28 +1,22 @@
 """A small server on loopback that speaks OpenAI's protocol and makes trouble when told to."""
 
-import json
 import socket
-import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from loopback import JsonHandler, Loopback
 
 Script = Callable[[str, dict[str, Any], int], Any]
 """Of path, body and how often this prompt was asked: an answer, `(status, answer[, headers])`, `drop` for a
 connection that ends without one, `half` for one that ends within; None for the usual echo."""
 
 
-class Stub(ThreadingHTTPServer):
+class Stub(Loopback):
     """Answers `echo: TEXT`; the text may ask for trouble."""
 
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64  # with the usual 5 a busy machine turns away some callers at once
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.lock = threading.Lock()
+        super().__init__(Handler)
         self.script: Script = lambda path, body, tries: None
         self.bodies: list[dict] = []
         self.paths: list[str] = []
@@ -35,25 +29,17 @@ class Stub(ThreadingHTTPServer):
         """No connection is answered any more."""
 
     def __enter__(self) -> "Stub":
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        self.begin()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.shutdown()
-        self.server_close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Callers that have gone are part of the game."""
+        self.end()
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(JsonHandler):
     server: Stub
 
-    def do_GET(self) -> None:
+    def get(self) -> None:
         if self.server.dead:
             self.drop()
         elif self.server.models is None:
@@ -63,9 +49,9 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.reply(200, {"object": "list", "data": self.server.models})
 
-    def do_POST(self) -> None:
+    def post(self) -> None:
         server = self.server
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.body()
         text = body["messages"][-1]["content"] if "messages" in body else str(body.get("prompt"))
         with server.lock:
             server.now += 1
@@ -110,18 +96,6 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
 
-    def reply(self, status: int, body: dict, headers: dict[str, str] | None = None) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        kinds = {"Content-Type": "application/json", "Content-Length": str(len(data))}
-        for name, value in {**kinds, **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 def listed(token: str, logprob: float | None, top: dict[str, float] | list[tuple[str, float]] | None = None) -> dict:
     """A step as /v1/chat/completions writes it."""
@@ -165,5 +139,6 @@ def completion(
 
 def closed_port() -> str:
     """The address of a server that is no more."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as closed:
-        return f"http://127.0.0.1:{closed.server_address[1]}/v1"
+    closed = Loopback(Handler)
+    closed.server_close()
+    return closed.url

@@ -11,8 +11,8 @@ _RERANKED = ("ce", "bge")
 
 
 def scores_of(problem: Problem, name: str, rule: str) -> NDArray[np.float64]:
-    """[n] `hits[].scores[name]` of each candidate's hit. Raises `DataError` where a hit has none, in the name of `rule`,
-    with what adds it."""
+    """[n] `hits[].scores[name]` of each candidate's hit. Raises `DataError` where a hit has none, in the name of
+    `rule`, with what adds it."""
     found = problem.scores.get(name)
     if found is not None and not np.isnan(found).any():
         return found

@@ -19,9 +19,9 @@ def topk(problem: Problem, budget: int, *, by: str = "rank", m: int = 0) -> Sele
     if m < 0:
         raise UsageError(f"m={m}: m is at least 0")
     sack = Knapsack(problem, budget, "truncate")
-    order = (
-        list(range(problem.n)) if by == "rank" or not problem.n else descending(scores_of(problem, by, "topk")).tolist()
-    )
+    order = list(range(problem.n))
+    if by != "rank" and order:
+        order = descending(scores_of(problem, by, "topk")).tolist()
     reasons = dict.fromkeys(order[m:], f"cap: m={m}") if m else {}
     for i in order[: m or None]:
         if not (sack.open and sack.offer(i, 0.0)):

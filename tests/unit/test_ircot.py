@@ -2,12 +2,11 @@
 
 import json
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from loopback import JsonHandler, Loopback, chat_completion
 from mapped import failure, mapped, rows
 from trained import counter
 
@@ -34,23 +33,14 @@ ASKED = "Where did the father of the one who made Red Lisk die?"
 CHAIN = ["Red Lisk was directed by Ida Vale.", "Ida Vale was born to Rex Marr.", "So the answer is Ostra."]
 
 
-class Said(ThreadingHTTPServer):
+class Said(Loopback):
     """Answers each chat with what `script(question, thoughts so far)` gives: a text, or a status."""
 
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 64  # with the usual 5 a busy machine turns away some of 16 callers at once
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.script: Callable[[str, str], str | int] = lambda question, thoughts: ""
-        self.lock = threading.Lock()
         self.prompts: list[list[dict[str, str]]] = []
         self.now = self.most = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     @property
     def asked(self) -> list[str]:
@@ -58,14 +48,11 @@ class Said(ThreadingHTTPServer):
         return [chat[-1]["content"] for chat in self.prompts]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(JsonHandler):
     server: Said
 
-    def do_GET(self) -> None:
-        self.reply(404, {})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def post(self) -> None:
+        body = self.body()
         with self.server.lock:
             self.server.prompts.append(body["messages"])
             self.server.now += 1
@@ -79,32 +66,16 @@ class Handler(BaseHTTPRequestHandler):
         if isinstance(said, int):
             self.reply(said, {"error": {"message": "no"}})
             return
-        self.reply(200, {
-            "id": "c", "object": "chat.completion", "created": 0, "model": "m",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 7, "total_tokens": 107},
-        })  # fmt: skip
-
-    def reply(self, status: int, body: dict) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.reply(200, chat_completion(said, 100, 7))
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Said]:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     stub = Said()
-    threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    stub.begin()
     yield stub
-    stub.shutdown()
-    stub.server_close()
+    stub.end()
 
 
 def said_in_turn(*thoughts: str) -> Callable[[str, str], str]:
