@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-_PLACE = importlib.util.spec_from_file_location("reader_script", Path(__file__).parents[1] / "fixtures" / "reader.py")
-_script = importlib.util.module_from_spec(_PLACE)
-_PLACE.loader.exec_module(_script)
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
-MODEL: Path = _script.default_folder()
+
+def script(name: str) -> ModuleType:
+    """One of the scripts in `fixtures`, as a module."""
+    place = importlib.util.spec_from_file_location(f"fixtures_{name}", FIXTURES / f"{name}.py")
+    module = importlib.util.module_from_spec(place)
+    place.loader.exec_module(module)
+    return module
+
+
+MODEL: Path = script("reader").default_folder()
 """The converted folder, as `just reader` leaves it."""
 
 needs_reader = [

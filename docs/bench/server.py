@@ -11,71 +11,27 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import os
-import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from ragpack.readers.base import Completion, Decoding, Request
-from ragpack.readers.engine.starting import ON_CPU, PATIENT, QUIET
-from ragpack.readers.openai import open_reader
-from ragpack.readers.prompts.named import ANSWER
-from ragpack.readers.server.asking import Abilities, body_of
-
 ROOT = Path(__file__).resolve().parents[2]
-NAME = "bench"
-STARTING = 600
+sys.path[:0] = [str(ROOT), str(ROOT / "fixtures")]
+
+from server import NAME, served  # noqa: E402 # the tree before an installed ragpack
+
+from ragpack.readers.base import Completion, Decoding, Request  # noqa: E402 # as above
+from ragpack.readers.openai import open_reader  # noqa: E402 # as above
+from ragpack.readers.prompts.named import ANSWER  # noqa: E402 # as above
+from ragpack.readers.server.asking import Abilities, body_of  # noqa: E402 # as above
+
 Chats = list[list[dict[str, str]]]
-
-
-@contextlib.contextmanager
-def served(model: str, concurrency: int) -> Iterator[str]:
-    """A server of this model, as long as it is asked; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", model, "--served-model-name", NAME,
-        "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager", "--max-model-len", "2048",
-        "--max-logprobs", "128", "--max-num-seqs", str(max(concurrency, 8)),
-    ]  # fmt: skip
-    environment = {**PATIENT, **ON_CPU, **QUIET, **os.environ}
-    with tempfile.TemporaryFile() as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-        try:
-            give_up = time.monotonic() + STARTING
-            while not answers(port):
-                if server.poll() is not None or time.monotonic() > give_up:
-                    log.seek(0)
-                    raise SystemExit(f"server: vLLM did not start\n{log.read().decode(errors='replace')[-2000:]}")
-                time.sleep(0.5)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            os.killpg(server.pid, signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                server.wait(30)
-            with contextlib.suppress(ProcessLookupError):  # its engine is a process of its own, and may outlive it
-                os.killpg(server.pid, signal.SIGKILL)
-            server.wait()
-
-
-def answers(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as response:
-            return bool(response.status == 200)
-    except OSError:
-        return False
 
 
 def contexts(path: str | None, model: str) -> Chats:
@@ -157,7 +113,8 @@ def main() -> None:
     chats = contexts(options.packs, options.model)
     chats = (chats * -(-options.prompts // len(chats)))[: options.prompts]
     rates: list[tuple[float, float]] = []
-    with served(options.model, options.concurrency) as url:
+    with served(options.model, length=2048, logprobs=128, room=max(options.concurrency, 8)) as port:
+        url = f"http://127.0.0.1:{port}/v1"
         bare(url, chats, options.concurrency, options.bare)  # fills the prefix cache, for both sides
         for _ in range(options.runs):
             mine, took = ours(url, chats, options.concurrency)

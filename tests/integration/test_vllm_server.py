@@ -1,28 +1,19 @@
 """The server back end against a vLLM server on this machine, with SmolLM2, and against transformers' own figures."""
 
-import contextlib
 import math
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
-from smollm2 import MODEL, needs_reader
+from smollm2 import MODEL, needs_reader, script
 
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
-from ragpack.readers.engine.starting import ON_CPU, PATIENT, QUIET
 from ragpack.readers.openai import open_reader
 
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
 
 LENGTH = 512
 K = 64
-STARTING = 900  # seconds; a busy machine takes minutes
+SERVER = script("server")
 
 pytestmark = needs_reader
 
@@ -35,48 +26,15 @@ def chat(question: str) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory) -> Iterator[int]:
+def port() -> Iterator[int]:
     """A server of its own, ended with the tests."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("server") / "log"
-    command = [
-        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL),
-        "--served-model-name", "smol", "--host", "127.0.0.1", "--port", str(number),
-        "--dtype", "float32", "--enforce-eager", "--max-model-len", str(LENGTH), "--max-logprobs", str(K),
-        "--max-num-seqs", "4",
-    ]  # fmt: skip
-    environment = {**PATIENT, **ON_CPU, **QUIET, "OMP_NUM_THREADS": "2", **os.environ, "VLLM_LOGGING_LEVEL": "ERROR"}
-    with log.open("wb") as out:
-        server = subprocess.Popen(command, env=environment, stdout=out, stderr=out, start_new_session=True)
-    try:
-        give_up = time.monotonic() + STARTING
-        while not answers(number):
-            assert server.poll() is None, log.read_text()[-2000:]
-            assert time.monotonic() < give_up, log.read_text()[-2000:]
-            time.sleep(0.5)
+    with SERVER.served(str(MODEL), length=LENGTH, logprobs=K, room=4) as number:
         yield number
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(30)
-        with contextlib.suppress(ProcessLookupError):  # its engine is a process of its own, and may outlive it
-            os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
-
-
-def answers(number: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{number}/health", timeout=5) as response:
-            return response.status == 200
-    except OSError:
-        return False
 
 
 @pytest.fixture
 def reader(port: int) -> Iterator[Reader]:
-    opened = open_reader("smol", base_urls=(f"http://127.0.0.1:{port}/v1",), concurrency=4, retries=0)
+    opened = open_reader(SERVER.NAME, base_urls=(f"http://127.0.0.1:{port}/v1",), concurrency=4, retries=0)
     yield opened
     opened.close()
 
@@ -231,7 +189,7 @@ def test_two_replicas_answer_as_one(port: int, reader: Reader) -> None:
     how = Decoding(max_tokens=6, uncertainty=16)
     requests = [Request(at, text=f"{prompt} {at}", decoding=how) for at, prompt in enumerate(PROMPTS * 4)]
     urls = (f"http://127.0.0.1:{port}/v1", f"http://localhost:{port}/v1")
-    both = open_reader("smol", base_urls=urls, concurrency=2, retries=0)
+    both = open_reader(SERVER.NAME, base_urls=urls, concurrency=2, retries=0)
     assert both.fingerprint == reader.fingerprint
     found, alone = run(both, *requests), run(reader, *requests)
     both.close()
