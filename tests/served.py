@@ -7,6 +7,13 @@ from typing import Any
 
 from loopback import JsonHandler, Loopback
 
+from ragpack.readers.base import Decoding, Request
+from ragpack.readers.openai import open_reader
+
+VLLM = [{"id": "m", "owned_by": "vllm", "max_model_len": 64}]
+OTHER = [{"id": "m", "owned_by": "someone"}]
+"""What /v1/models says: a server of vLLM, and one of unknown make."""
+
 Script = Callable[[str, dict[str, Any], int], Any]
 """Of path, body and how often this prompt was asked: an answer, `(status, answer[, headers])`, `drop` for a
 connection that ends without one, `half` for one that ends within; None for the usual echo."""
@@ -142,3 +149,24 @@ def closed_port() -> str:
     closed = Loopback(Handler)
     closed.server_close()
     return closed.url
+
+
+def run(server: Stub, *requests: Request, more: tuple[str, ...] = (), notes: list[str] | None = None) -> dict:
+    """Replies by number; `more` are further replicas."""
+    reader = open_reader("m", base_urls=(server.url, *more), retries=0)
+    try:
+        return {reply.id: reply for reply in reader.answer(iter(requests))}
+    finally:
+        reader.close()
+        if notes is not None:
+            notes += reader.notes
+
+
+def asks(how: Decoding, *texts: str) -> list[Request]:
+    """Plain texts, for /v1/completions."""
+    return [Request(number, text=text, decoding=how) for number, text in enumerate(texts)]
+
+
+def chats(how: Decoding, *texts: str) -> list[Request]:
+    """Messages, for /v1/chat/completions."""
+    return [Request(number, [{"role": "user", "content": text}], decoding=how) for number, text in enumerate(texts)]

@@ -8,7 +8,11 @@ from smollm2 import MODEL, needs_reader
 
 from ragpack.metrics.uncertainty import normalised_uncertainty
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
+from ragpack.readers.prompts.probes import CHAT, KINDS, TEXT, Form
 from ragpack.readers.vllm import open_reader
+from ragpack.records import Hits, view
+from ragpack.stage import Task
+from ragpack.stages.probe import Probing
 
 K, LENGTH = 128, 512
 
@@ -195,3 +199,41 @@ def test_stop_texts_end_an_answer(reader: Reader) -> None:
     reply = ask(reader, Request(0, text="The first ten letters are a, b, c, d,", decoding=how))[0]
     assert "," not in reply.samples[0].text
     assert reply.samples[0].finish == "stop"
+
+
+@pytest.mark.parametrize("form", [TEXT, CHAT], ids=lambda form: form.name)
+def test_every_kind_in_both_forms_through_the_stage(reader: Reader, reference: Reference, form: Form) -> None:
+    """Scores by transformers from the prompts that the form gives: IG over rollouts, QLM, YesNo."""
+    question, passage = "Who wrote Hamlet?", "Hamlet: Hamlet is a play by William Shakespeare."
+    hit = {"rank": 1, "id": "h", "title": "Hamlet", "text": passage.removeprefix("Hamlet: ")}
+    record = {"schema": "ragpack.hits/1", "id": "a", "question": question, "hits": [hit]}
+    probing = Probing(reader, form, KINDS, Decoding(max_tokens=6, uncertainty=K))
+    (outcome,) = probing.run(iter([Task(record, view(record, (Hits,)), (0,))]))
+    scores = outcome[0]["hits"][0]["scores"]
+
+    def shown(request: Request) -> str:
+        if request.messages is None:
+            return request.text
+        return reference.tokenizer.apply_chat_template(request.messages, add_generation_prompt=True, tokenize=False)
+
+    def nu(given: str) -> float:
+        _, logprobs = reference.rollout(shown(form.rollout(question, given, Decoding())), 6)
+        return float(entropy_over_k(logprobs).mean())
+
+    assert outcome[0]["probe"]["nu0"] == pytest.approx(nu(""), abs=1e-4)
+    assert scores["nu"] == pytest.approx(nu(passage), abs=1e-4)
+    assert scores["ig"] == pytest.approx(nu("") - nu(passage), abs=2e-4)
+    likely = form.likelihood(question, passage)
+    _, behind = reference.prompt(likely.text + likely.continuation)
+    size = len(reference.tokenizer(likely.continuation)["input_ids"])
+    assert scores["qlm"] == pytest.approx(behind[-size:].mean(), abs=1e-3)
+    _, first = reference.rollout(shown(form.verdict(question, passage)), 1)
+    yes, no = (
+        np.exp([first[0, reference.tokenizer(one)["input_ids"][0]] for one in group if is_token(reference, one)]).sum()
+        for group in YES_NO.choices
+    )
+    assert scores["yesno"] == pytest.approx(yes / (yes + no), abs=1e-3)
+
+
+def is_token(reference: Reference, text: str) -> bool:
+    return len(reference.tokenizer(text)["input_ids"]) == 1

@@ -1,23 +1,17 @@
-"""Log-probabilities, choices, continuations and cuts, against a small server that gives them in many shapes."""
+"""Log-probabilities and choices, against a small server that gives them in many shapes."""
 
 import math
-import re
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
-from served import Stub, chat, completion, listed
+from served import OTHER, VLLM, Stub, asks, chat, chats, completion, listed, run
 
 from ragpack.errors import BackendError
 from ragpack.readers.base import Completion, Decoding, Likely, Refusal, Request, Step
-from ragpack.readers.openai import open_reader
-from ragpack.readers.server import continuing, replies, shortening
 
 pytest.importorskip("openai", reason="the extra 'openai' is not installed")
-
-VLLM = [{"id": "m", "owned_by": "vllm", "max_model_len": 64}]
-OTHER = [{"id": "m", "owned_by": "someone"}]
 
 
 @pytest.fixture
@@ -26,25 +20,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     with Stub() as stub:
         stub.models = OTHER
         yield stub
-
-
-def run(server: Stub, *requests: Request, more: tuple[str, ...] = (), notes: list[str] | None = None):
-    reader = open_reader("m", base_urls=(server.url, *more), retries=0)
-    try:
-        return {reply.id: reply for reply in reader.answer(iter(requests))}
-    finally:
-        reader.close()
-        if notes is not None:
-            notes += reader.notes
-
-
-def asks(how: Decoding, *texts: str) -> list[Request]:
-    """Plain texts, for /v1/completions."""
-    return [Request(number, text=text, decoding=how) for number, text in enumerate(texts)]
-
-
-def chats(how: Decoding, *texts: str) -> list[Request]:
-    return [Request(number, [{"role": "user", "content": text}], decoding=how) for number, text in enumerate(texts)]
 
 
 def uniform(k: int, name: str = "t{}") -> dict[str, float]:
@@ -309,168 +284,3 @@ def test_choices_beside_uncertainty_are_looked_for_among_the_most_likely(server:
     sample = run(server, *asks(how, "a"))[0].samples[0]
     assert sample.choices == (-7.0, -8.0, None)
     assert len(sample.uncertainty) == 1
-
-
-# continuations
-
-PROMPT, BEHIND = "Passage: é.\nQ:", " who"
-
-
-def test_a_continuation_by_vllms_prompt_logprobs(server: Stub) -> None:
-    server.models = VLLM
-    pieces = ["Pass", "age", ": ", "", "é", ".\n", "Q", ": w", "ho"]
-    told = [None, *({str(at): {"logprob": -float(at), "decoded_token": text}} for at, text in enumerate(pieces, 1))]
-    server.script = lambda path, body, tries: completion("x", prompt_logprobs=told)
-    (reply,) = run(server, Request(0, text=PROMPT, continuation=BEHIND)).values()
-    assert reply.continuation == (-8.0, -9.0)  # the token across the border ends behind it
-    assert reply.samples == ()
-    body = server.bodies[0]
-    assert (body["prompt"], body["prompt_logprobs"], body["max_tokens"]) == (PROMPT + BEHIND, 0, 1)
-
-
-def test_pieces_of_characters_are_put_together_by_the_server(server: Stub) -> None:
-    server.models = VLLM
-    pieces = [(1, "Q:"), (2, " \ufffd"), (3, "\ufffd"), (4, "n")]
-    whole = {(4,): "n", (3, 4): "\ufffdn", (2, 3, 4): " én", (1, 2, 3, 4): "Q: én"}
-    told = [None, *({str(at): {"logprob": -float(at), "decoded_token": text}} for at, text in pieces)]
-
-    def script(path: str, body: dict, tries: int) -> object:
-        if path == "/detokenize":
-            return {"prompt": whole[tuple(body["tokens"])]}
-        return completion("x", prompt_logprobs=told)
-
-    server.script = script
-    (reply,) = run(server, Request(0, text="Q:", continuation=" én")).values()
-    assert reply.continuation == (-2.0, -3.0, -4.0)
-
-
-def test_a_continuation_by_echo(server: Stub) -> None:
-    def script(path: str, body: dict, tries: int) -> object:
-        assert (body["echo"], body["logprobs"]) == (True, 1)
-        steps = [(text, None if at == 0 else -float(at), {}) for at, text in enumerate(["Say", ":", " a", "b", "!"])]
-        return completion("Say: ab!", steps)
-
-    server.script = script
-    (reply,) = run(server, Request(0, text="Say:", continuation=" ab")).values()
-    assert reply.continuation == (-2.0, -3.0)
-    (reply,) = run(server, Request(0, text="S", continuation="ay: ab")).values()
-    assert reply == Refusal(0, "a token of the continuation has no log-probability")
-
-
-@pytest.mark.parametrize(
-    "said",
-    [completion("x"), (400, {"error": {"message": "echo is not available"}}), completion("x", [("x", -1.0, {})])],
-)
-def test_a_server_that_tells_nothing_of_prompts_ends_the_run(server: Stub, said: object) -> None:
-    server.script = lambda path, body, tries: said
-    with pytest.raises(BackendError, match="--probe qlm needs"):
-        run(server, Request(0, text="Say:", continuation=" ab"))
-
-
-def test_where_a_continuation_begins() -> None:
-    assert continuing.behind(["a", " b", " c"], " c") == 2
-    assert continuing.behind(["a", " b", " c"], "b c") == 1
-    assert continuing.behind(["a", "", "", "é"], "é") == 1
-    assert continuing.behind(["a", "b"], "xb") is None
-    assert continuing.behind(["a", "b"], "cab") is None
-    told = {"text_offset": [0, 3, 5], "tokens": ["abc", "de", "fgh"], "token_logprobs": [None, -1.0, -2.0]}
-    assert continuing.from_echo(told, 4, 8) == [-1.0, -2.0]
-    assert continuing.from_echo(told, 5, 7) == [-2.0]
-    assert continuing.from_echo(told, 3, 5) == [-1.0]
-
-
-# length
-
-PASSAGE = "alpha beta gamma delta " * 40
-LONG = Request(0, text=f"P: {PASSAGE}\nQ: who?", cut=(3, 3 + len(PASSAGE)), decoding=Decoding(max_tokens=8))
-
-
-def tokens(text: str) -> int:
-    return len(re.findall(r"\w+|[^\w\s]", text))
-
-
-SAYS = {
-    "openai": "This model's maximum context length is 64 tokens. However, you requested {all} tokens ({held} in the"
-    " messages, {most} in the completion). Please reduce the length of the messages.",
-    "llama.cpp": "request ({held} tokens) exceeds the available context size (64 tokens), try increasing it",
-    "at least": "This model's maximum context length is 64 tokens. However, your prompt contains at least 65 input"
-    " tokens",
-    "no numbers": "the prompt is too long",
-}
-
-
-def narrow(path: str, body: dict, words: str) -> object:
-    held, limit = tokens(body["prompt"]), body["max_tokens"]
-    if path == "/tokenize":
-        return {"count": held}
-    if held + limit > 64:
-        return 400, {"error": {"message": words.format(held=held, most=limit, all=held + limit)}}
-    return completion("x", prompt=held)
-
-
-@pytest.mark.parametrize("words", SAYS.values(), ids=SAYS)
-def test_a_passage_is_cut_at_a_word_until_the_prompt_fits(server: Stub, words: str) -> None:
-    server.script = lambda path, body, tries: narrow(path, body, words)
-    (reply,) = run(server, LONG).values()
-    assert isinstance(reply, Completion), reply
-    assert reply.cut
-    sent = server.bodies[-1]["prompt"]
-    assert re.fullmatch(r"P: ((alpha|beta|gamma|delta) ?)*(alpha|beta|gamma|delta)\nQ: who\?", sent)
-    assert len(server.bodies) <= 8
-    if words in (SAYS["openai"], SAYS["llama.cpp"]):
-        assert tokens(sent) >= 50  # of the 56 that there is room for
-
-
-def test_the_last_message_is_cut_and_the_others_are_left_alone(server: Stub) -> None:
-    server.script = lambda path, body, tries: (
-        chat("ok")
-        if (held := tokens(" ".join(m["content"] for m in body["messages"]))) <= 56
-        else (400, {"error": {"message": SAYS["llama.cpp"].format(held=held)}})
-    )
-    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": LONG.text}]
-    (reply,) = run(server, Request(0, messages, cut=LONG.cut, decoding=LONG.decoding)).values()
-    assert reply.cut
-    sent = server.bodies[-1]["messages"]
-    assert sent[0] == messages[0]
-    assert sent[1]["content"].startswith("P: alpha beta")
-    assert sent[1]["content"].endswith("\nQ: who?")
-
-
-def test_without_leave_to_cut_a_long_prompt_is_refused_with_the_numbers(server: Stub) -> None:
-    server.script = lambda path, body, tries: narrow(path, body, SAYS["openai"])
-    how = Decoding(max_tokens=8)
-    found = run(server, *asks(how, "w " * 60, "short"))
-    expected = "the prompt has 60 tokens and the answer may have 8: more than the 64 that the server allows"
-    assert found[0] == Refusal(0, expected)
-    assert isinstance(found[1], Completion)
-    whole = Request(0, text="w " * 60 + "passage", cut=(120, 127), decoding=how)
-    assert (
-        "more than the 64" in run(server, whole)[0].message
-    )  # nothing of the passage is left, and it is still too long
-
-
-def test_500_pages_are_not_sent_to_a_server_that_says_what_it_holds(server: Stub) -> None:
-    server.models = VLLM
-    server.script = lambda path, body, tries: narrow(path, body, SAYS["at least"])
-    passage = "alpha beta gamma delta " * 65_000
-    (reply,) = run(server, Request(0, text=f"P: {passage}Q?", cut=(3, 3 + len(passage)))).values()
-    assert reply.cut
-    assert max(len(body["prompt"]) for body in server.bodies) < 1000
-    assert tokens(server.bodies[-1]["prompt"]) <= 64 - 32
-
-
-def test_an_answer_that_vllm_would_cut_short_counts_as_too_long(server: Stub) -> None:
-    """Its prompt fits, the answer's tokens don't: vLLM gives fewer without a word."""
-    server.models = VLLM
-    server.script = lambda path, body, tries: completion("x", prompt=tokens(body["prompt"]))
-    found = run(server, *asks(Decoding(max_tokens=8), "w " * 56, "w " * 57))
-    assert isinstance(found[0], Completion)
-    assert "has 57 tokens and the answer may have 8" in found[1].message
-
-
-def test_what_a_no_is_about() -> None:
-    assert shortening.too_long("you must provide a model", 8) is None
-    told = shortening.too_long("max_tokens=3200 cannot be greater than max_model_len=2048.", 3200)
-    assert (told.allowed, told.held) == (2048, None)
-    assert replies.limit("top_logprobs: Input should be less than or equal to 20", 128) == 20
-    assert replies.limit("logprobs", 5) is None
