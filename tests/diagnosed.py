@@ -1,6 +1,7 @@
 """Rows of the diagnostic for tests of `stats`, and its tables in one call."""
 
-from ragpack.records import Diagnosed, Failure, view
+from ragpack.checked import view
+from ragpack.records import Diagnosed, Failure
 from ragpack.stages.stats import Stats, StatsParams
 
 

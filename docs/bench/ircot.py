@@ -19,8 +19,9 @@ import orjson
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from ragpack.checked import view  # noqa: E402 # as above
 from ragpack.metrics.retrieval import all_gold_at, recall_at  # noqa: E402 # the tree before an installed ragpack
-from ragpack.records import Hits, Question, Retrieve, view  # noqa: E402 # as above
+from ragpack.records import Hits, Question, Retrieve  # noqa: E402 # as above
 from ragpack.retrievers.base import Thought  # noqa: E402 # as above
 from ragpack.retrievers.ircot import open_retriever  # noqa: E402 # as above
 

@@ -21,9 +21,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ragpack.checked import view
 from ragpack.metrics.answer import answer_kind
 from ragpack.metrics.context import AnswerMatcher, all_gold_in_context, gold_doc_coverage
-from ragpack.records import Hits, view
+from ragpack.records import Hits
 from ragpack.stages.candidates import Candidates, candidates_of, documents_of, labelled
 from ragpack.stages.pack import Cell
 from ragpack.stages.policies import CEILINGS, FACTORS, options_of, parse_policies

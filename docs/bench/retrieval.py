@@ -29,7 +29,8 @@ import orjson
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from ragpack.records import Doc, Question, view  # noqa: E402 # the tree before an installed ragpack
+from ragpack.checked import view  # noqa: E402 # the tree before an installed ragpack
+from ragpack.records import Doc, Question  # noqa: E402 # the tree before an installed ragpack
 from ragpack.retrievers import bm25  # noqa: E402 # as above
 from ragpack.retrievers.corpus import read_corpus  # noqa: E402 # as above
 from ragpack.text import STOP_WORDS, words  # noqa: E402 # as above

@@ -42,12 +42,13 @@ def show(
 
     Read records of any type: each question with its hits, and what each policy kept of them. A star is a gold document.
     """
+    from ragpack.checked import view
     from ragpack.errors import DataError, UsageError, did_you_mean
     from ragpack.flow.mapper import parse
     from ragpack.flow.run import Fail, Flow, run_source
     from ragpack.flow.streams import STDOUT, check_inputs, lines
     from ragpack.metrics.verdict import VERDICTS
-    from ragpack.records import Diagnosed, view
+    from ragpack.records import Diagnosed
     from ragpack.report.diff import Diff, Policies
     from ragpack.report.kinds import kind_of
     from ragpack.report.paint import Paint, wants_colour

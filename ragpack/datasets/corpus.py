@@ -14,13 +14,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ragpack.checked import view
 from ragpack.datasets import squad
 from ragpack.datasets.fields import each, id_of, string
 from ragpack.datasets.flashrag import title_and_text
 from ragpack.errors import DataError
 from ragpack.flow.run import Fail
 from ragpack.flow.streams import lines
-from ragpack.records import Doc, view
+from ragpack.records import Doc
 
 LAYOUTS = "title and text, FlashRAG, SQuAD, a folder of text files"
 TEXTS = (".txt", ".md", ".markdown")

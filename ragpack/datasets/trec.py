@@ -18,13 +18,14 @@ from urllib.parse import unquote
 
 import orjson
 
+from ragpack.checked import view
 from ragpack.datasets import corpus as corpora
 from ragpack.datasets.fields import number
 from ragpack.datasets.gold import with_gold
 from ragpack.errors import DataError
 from ragpack.flow.run import Fail
 from ragpack.flow.streams import Line, check_inputs, lines
-from ragpack.records import Doc, Hit, Hits, Question, view
+from ragpack.records import Doc, Hit, Hits, Question
 
 
 class _Ranked(NamedTuple):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from ragpack.checked import view
 from ragpack.errors import DataError, UsageError, did_you_mean
 from ragpack.flow.mapper import parse
 from ragpack.flow.run import Fail
 from ragpack.flow.streams import lines
 from ragpack.metrics.context import lines_of_snippets
-from ragpack.records import Answered, Diagnosed, Hits, Packed, Raw, Record, view
+from ragpack.records import Answered, Diagnosed, Hits, Packed, Raw, Record
 
 Row = Packed | Answered | Diagnosed
 Ranked = Hits | Row

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ragpack.checked import view
 from ragpack.errors import DataError, RagpackError
 from ragpack.flow.heads import Heads
 from ragpack.flow.keys import row_keys, stage_digest
 from ragpack.flow.resume import Earlier
 from ragpack.flow.streams import Line
-from ragpack.records import Raw, ordered, view
+from ragpack.records import Raw, ordered
 from ragpack.stage import Outcome, Payload, Stage, Task
 
 

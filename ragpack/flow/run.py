@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from ragpack.checked import view
 from ragpack.errors import DataError, Exit, RagpackError, UsageError
 from ragpack.flow.engines import ENGINES, Plan
 from ragpack.flow.mapper import Failed, parse
@@ -26,7 +27,7 @@ from ragpack.flow.runfile import now, write_runfile
 from ragpack.flow.signals import Interrupted, Signals
 from ragpack.flow.sink import FileSink, Sink, open_sink
 from ragpack.flow.streams import STDOUT, Line, check_inputs, lines
-from ragpack.records import Failure, Raw, Record, ordered, view
+from ragpack.records import Failure, Raw, Record, ordered
 from ragpack.stage import Stage, Tally
 
 

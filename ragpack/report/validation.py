@@ -10,10 +10,11 @@ from hashlib import blake2b
 
 import orjson
 
+from ragpack.checked import view
 from ragpack.errors import DataError
 from ragpack.flow.mapper import parse
 from ragpack.flow.streams import Line
-from ragpack.records import Finding, Raw, Record, ordered, view
+from ragpack.records import Finding, Raw, Record, ordered
 from ragpack.report.checks import Remark, key_of, named, remarks
 from ragpack.report.kinds import kind_of
 

@@ -21,11 +21,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from ragpack.checked import view
 from ragpack.errors import DataError, UsageError
 from ragpack.flow.keys import fingerprint_file
 from ragpack.flow.mapper import parse
 from ragpack.flow.streams import BOM, GZIP, ZSTD, Line, check_inputs, lines
-from ragpack.records import Doc, view
+from ragpack.records import Doc
 from ragpack.retrievers.index import Manifest, open_index
 from ragpack.retrievers.mapped import mapped, write_array
 

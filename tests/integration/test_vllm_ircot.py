@@ -9,8 +9,9 @@ from pathlib import Path
 from command import ROOT
 from smollm2 import MODEL, needs_reader
 
+from ragpack.checked import view
 from ragpack.readers.prompts.named import THOUGHT
-from ragpack.records import Hits, view
+from ragpack.records import Hits
 
 pytestmark = needs_reader
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from smollm2 import MODEL, needs_reader
 
+from ragpack.checked import view
 from ragpack.metrics.uncertainty import normalised_uncertainty
 from ragpack.readers.base import Completion, Decoding, Reader, Refusal, Request
 from ragpack.readers.prompts.probes import CHAT, KINDS, TEXT, Form
 from ragpack.readers.vllm import open_reader
-from ragpack.records import Hits, view
+from ragpack.records import Hits
 from ragpack.stage import Task
 from ragpack.stages.probe import Probing
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import orjson
 import pytest
 
+from ragpack.checked import view
 from ragpack.encoders.entail import entailment_index
 from ragpack.errors import DataError, UsageError
-from ragpack.records import Answered, view
+from ragpack.records import Answered
 from ragpack.stage import Task
 from ragpack.stages.compare import AHEAD, Comparison, compared, pairs_of
 

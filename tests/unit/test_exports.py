@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mapped import rows
 
+from ragpack.checked import view
 from ragpack.datasets import DATASETS
 from ragpack.errors import DataError, UsageError
 from ragpack.exports import EXPORTS
@@ -20,7 +21,7 @@ from ragpack.exports.base import RANKED, Selection, exported, passages
 from ragpack.exports.choice import opened
 from ragpack.exports.flashrag import contents
 from ragpack.exports.trec import falling
-from ragpack.records import Hit, Hits, Packed, Question, view
+from ragpack.records import Hit, Hits, Packed, Question
 from ragpack.registry import load
 from ragpack.stages.pack import PackParams, open_pack
 from ragpack.stages.retrieve import RetrieveParams, open_retrieve

@@ -5,9 +5,10 @@ import json
 import pytest
 from imported import COVID, EXPERT, FLASHRAG, LISK, OSTRA, PARAGRAPHS, RAGBENCH, RESULT, SQUAD
 
+from ragpack.checked import view
 from ragpack.datasets import DATASETS
 from ragpack.datasets.emit import written
-from ragpack.records import Doc, Hits, Question, view
+from ragpack.records import Doc, Hits, Question
 from ragpack.registry import load
 
 

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mapped import rows
 
+from ragpack.checked import view
 from ragpack.errors import UsageError
-from ragpack.records import Hits, view
+from ragpack.records import Hits
 from ragpack.retrievers.hops import Hops
 from ragpack.retrievers.links import COMMON
 from ragpack.stages.retrieve import RetrieveParams, open_retrieve

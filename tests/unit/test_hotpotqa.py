@@ -5,11 +5,12 @@ import json
 
 import pytest
 
+from ragpack.checked import view
 from ragpack.datasets.emit import written
 from ragpack.datasets.hotpotqa import read
 from ragpack.datasets.sample import sample
 from ragpack.errors import DataError
-from ragpack.records import Question, view
+from ragpack.records import Question
 
 ORIGINAL = {
     "_id": "h1",

@@ -5,11 +5,12 @@ import json
 import pytest
 from imported import BARE, DPR, MUSIQUE, NQ, POPQA, RELEASE
 
+from ragpack.checked import view
 from ragpack.datasets import DATASETS
 from ragpack.datasets.emit import written
 from ragpack.datasets.gold import read_gold
 from ragpack.errors import DataError, UsageError
-from ragpack.records import Doc, Hits, Question, view
+from ragpack.records import Doc, Hits, Question
 from ragpack.registry import load
 
 

@@ -10,10 +10,11 @@ from loopback import JsonHandler, Loopback, chat_completion
 from mapped import failure, mapped, rows
 from trained import counter
 
+from ragpack.checked import view
 from ragpack.errors import BackendError, UsageError
 from ragpack.readers.base import Completion, Decoding, Sample
 from ragpack.readers.prompts.named import THOUGHT
-from ragpack.records import Doc, Hits, view
+from ragpack.records import Doc, Hits
 from ragpack.retrievers.base import Found, Thought
 from ragpack.retrievers.ircot import Ircot
 from ragpack.stages import interleave

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from page_rows import HOSTILE, row
 
+from ragpack.checked import view
 from ragpack.errors import UsageError
 from ragpack.flow.run import Flow
-from ragpack.records import Diagnosed, view
+from ragpack.records import Diagnosed
 from ragpack.report.beside import Beside, Wanted
 from ragpack.report.html.page import embedded
 from ragpack.report.html.provenance import runs

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragpack.checked import view
 from ragpack.errors import DataError
 from ragpack.records import (
     RECORDS,
@@ -20,7 +21,6 @@ from ragpack.records import (
     Question,
     field_names,
     ordered,
-    view,
 )
 
 HIT = {"rank": 1, "id": "d", "text": "One.", "score": 0.5}

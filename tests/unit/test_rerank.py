@@ -7,8 +7,9 @@ import pytest
 from mapped import failure, rows
 from minilm import embedding_folder, needs_dense, needs_minilm
 
+from ragpack.checked import view
 from ragpack.errors import UsageError
-from ragpack.records import Hits, view
+from ragpack.records import Hits
 from ragpack.rerankers import RERANKERS
 from ragpack.stages.rerank import Rerank
 from ragpack.stages.retrieve import RetrieveParams, open_retrieve

@@ -6,9 +6,10 @@ import pytest
 from mapped import mapped, rows
 from trained import tokenizer
 
+from ragpack.checked import view
 from ragpack.errors import BackendError, UsageError
 from ragpack.readers.base import Completion, Sample
-from ragpack.records import Packed, view
+from ragpack.records import Packed
 from ragpack.stages import generate
 from ragpack.stages.generate import GenerateParams, open_generate
 from ragpack.stages.same_tokenizer import SameTokenizer

@@ -7,8 +7,9 @@ import orjson
 import pytest
 from command import ROOT
 
+from ragpack.checked import view
 from ragpack.errors import UsageError
-from ragpack.records import Packed, view
+from ragpack.records import Packed
 from ragpack.report.paint import Paint, wants_colour
 from ragpack.report.show import owners_of_spans, spans_of, text_of
 

@@ -5,8 +5,9 @@ from diagnosed import row
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragpack.checked import view
 from ragpack.errors import UsageError
-from ragpack.records import Diagnosed, view
+from ragpack.records import Diagnosed
 from ragpack.stages.stats import BY, Stats, StatsParams
 from ragpack.statistics.where import holds, read
 
