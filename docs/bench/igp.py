@@ -120,7 +120,8 @@ def table(name: str, work: Path, rows: Sequence[dict[str, Any]], kept: Mapping[s
                   f"| {row['f1']:.3f} {interval(row['f1_ci'])} | {row['em']:.3f} | {acc:.3f} "
                   f"| {row['prompt_tokens']:.0f} | {nte} "
                   f"| {change} |")  # fmt: skip
-    print()
+    bare = [row["generate"]["tokens"]["prompt"] for row in rows if not row["pack"]["context"]]
+    print(f"\nA prompt without evidence has {statistics.mean(bare):.0f} tokens.\n")
 
 
 def interval(pair: Sequence[float | None] | None) -> str:
